@@ -17,7 +17,7 @@ from leak_atlas.attacks.lira import lira
 from leak_atlas.attacks.rmia import rmia
 from leak_atlas.data import designs, honesty, readers
 from leak_atlas.data.designs import Role
-from leak_atlas.localization import disparity, over_time, samples, trajectories
+from leak_atlas.localization import disparity, over_time, trajectories
 from leak_atlas.recipe import RMIA, Halves, LiRA, RandomHalves
 
 Row = tuple[str, float | np.floating, str]
@@ -172,7 +172,7 @@ def of_distances(rng: np.random.Generator) -> Iterator[Row]:
 
 
 def of_ranks(rng: np.random.Generator) -> Iterator[Row]:
-    """Spearman's correlation of normal variables, and the difference of two such correlations."""
+    """Spearman's correlation of normal variables."""
     for rho in (0.0, 0.5, 0.9):
         truth = 6 / np.pi * np.arcsin(rho / 2)
         inside = []
@@ -180,23 +180,6 @@ def of_ranks(rng: np.random.Generator) -> Iterator[Row]:
             x, y = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], 200).T
             inside.append(held(audit.rank_correlation_interval(x, y), truth))
         yield f"rank correlation {rho:g}, 200 samples", np.mean(inside), ""
-    inside = []
-    for _ in range(300):
-        base = rng.normal(size=200)
-        near, far = (
-            {"score": base + noise, "index": np.arange(200)} for noise in rng.normal(size=(2, 200))
-        )
-        difference = samples.agreement_difference(
-            near, far, {"score": base, "index": np.arange(200)}
-        )
-        inside.append(held(difference, 0))
-    yield "difference of two rank correlations, 200 samples", np.mean(inside), ""
-    inside = []
-    for _ in range(1000):  # scores of half of the networks have twice the noise's variance
-        truth = rng.normal(size=200)
-        halves = [{"score": truth + rng.normal(size=200), "index": np.arange(200)} for _ in "ab"]
-        inside.append(held(samples.reliability(*halves), 6 / np.pi * np.arcsin(1 / 3)))
-    yield "reliability of scores from two halves, 200 samples", np.mean(inside), ""
 
 
 def learning(rng: np.random.Generator, unlike: float) -> over_time.Trajectory:

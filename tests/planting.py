@@ -556,11 +556,15 @@ class Planted:
 
         net = _net(step.of.training.model, step.of.training.data)
         named, rng = kinds(net), self.draws(step)
+        alike = step  # batches are chance: other ones are the same criterion
+        if getattr(step.criterion, "draw", 0):
+            criterion = dataclasses.replace(step.criterion, draw=0)
+            alike = dataclasses.replace(step, criterion=criterion)
         shared, own = (
             np.random.default_rng([zlib.crc32(w.encode()), self.number // 2])
-            for w in ("all", way(step))
+            for w in ("all", way(alike))
         )
-        mix = [self.effect(step, what) for what in ("shared", "own", "chance")]
+        mix = [self.effect(alike, what) for what in ("shared", "own", "chance")]
         maps = {}
         for name, tensor in net.state_dict().items():
             if name in named:
@@ -569,7 +573,7 @@ class Planted:
                     m * g.normal(size=shape) for m, g in zip(mix, (shared, own, rng), strict=True)
                 )
                 level = 3 * self.effect(step, f"{named[name]}")
-                maps[name] = np.exp(drawn + level).astype(np.float32)
+                maps[name] = np.exp(1.5 * drawn + level).astype(np.float32)
         return (
             maps
             | self._history(step, rng)

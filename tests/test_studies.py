@@ -7,7 +7,9 @@ import pytest
 from leak_atlas.recipe import (
     PPB,
     RMR,
+    AdversarialRegularization,
     Data,
+    DefenceStudy,
     Halves,
     LiRA,
     Model,
@@ -76,6 +78,25 @@ def test_a_pruned_network_stops_before_or_after_pruning(decay: str) -> None:
     assert stopped[8] == tuned(study.dense, 2)
 
 
+def test_a_defence_study_by_hand() -> None:
+    schedule = Schedule(6, 16, "adam", 0.002)
+    sizes = {"pool": 80, "dev": 8, "targets": 2, "shadows": 3, "seed": 5}
+    defences = {"PPB": PPB(4.0), "ADV": AdversarialRegularization(2.0)}
+    study = DefenceStudy(
+        DATA, MODEL, schedule, 3, **sizes, sparsity=0.6, defences=defences, reference=10
+    )
+    networks = study.networks(["slimming"])
+    assert list(networks) == [("slimming", name) for name in ("Base", "PPB", "ADV")]
+    bare = study.dense.pruned("slimming", 0.6)
+    assert networks["slimming", "Base"] == bare.train(study.tuning)
+    assert networks["slimming", "PPB"] == bare.train(study.tuning, PPB(4.0))
+    by_hand = bare.train(study.tuning, AdversarialRegularization(2.0), reference=10)
+    assert networks["slimming", "ADV"] == by_hand
+    assert study.sensitivities(networks, 7)["slimming", "PPB"] == Population(
+        networks["slimming", "PPB"].states[:2]
+    ).sensitivity(7)
+
+
 def test_a_rewind_study_by_hand() -> None:
     schedule, score = Schedule(4, 16, "adam", lr=0.005), Vulnerability(steps=3, batch=16)
     sizes = {"pool": 80, "test": 20, "dev": 10, "reference": 12, "seed": 3}
@@ -94,6 +115,11 @@ def test_a_rewind_study_by_hand() -> None:
     assert study.inside(0.1, scores=study.random_scores) == by_chance.train(short)
     assert study.tuned(RelaxLoss(0.3)) == ordinary.train(short, RelaxLoss(0.3))
     assert study.defended(RelaxLoss(0.3)) == setup.trained(RelaxLoss(0.3))
+    assert study.in_three_ways(RelaxLoss(0.3), 0.1) == {
+        "from scratch": study.defended(RelaxLoss(0.3)),
+        "nothing rewound": study.tuned(RelaxLoss(0.3)),
+        "inside CWRF": study.inside(0.1, RelaxLoss(0.3)),
+    }
 
 
 def test_a_stage_study_by_hand() -> None:
@@ -155,6 +181,8 @@ def test_variants_of_a_window_study_by_hand() -> None:
     chance = study.ranking.shuffle(1)
     by_chance = rounds(dense, short, sampling=window, ranking=chance)
     assert study.windowed(window, chance) == by_chance
+    permuted = rounds(dense, short, objective=penalty, ranking=chance)
+    assert study.penalized(penalty, chance) == permuted
     # 9 members a class; epochs visit ranks 0-2, 1-3 and 2-4: five of the nine, nine visits
     assert study.class_members == 9 and study.coverage(window) == 5 / 9
     assert study.same_visits(window) == rounds(dense, replace(short, epochs=1))

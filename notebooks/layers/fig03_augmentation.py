@@ -7,146 +7,204 @@
 # ---
 
 # %% [markdown]
-# # Does augmentation move the disparity, or only weaken it?
+# # Does augmentation weaken the disparity or move it?
 #
-# **PPTP, Fig. 3** (section 3.3). The probe of Fig. 1 (`fig01_stage_and_block_disparity`), once without and once with
-# random crops and flips.
+# **The paper.** Fang & Kim (2026), Fig. 3: "data augmentation does help mitigate disparity when it
+# occurs", and it "has no impact on “where” disparity happens" (section 3.3).
 #
-# **The paper says** that augmentation mitigates the disparity where it occurs, and has no influence on where it occurs:
-# in stage 4 with and without (ResNet18, TinyImageNet). The text gives no number.
+# **Setup.** Two networks start from the same weights: M_all trains on a pool of samples, M_h1 on
+# half of it. The *disparity* of a stage is |AUC − 0.5|: the AUC says how well the distance between
+# their features separates samples that only M_all saw from samples that both saw. The same pairs
+# train once without and once with random crops and flips.
 #
-# **It would be wrong if** stage 4 told the halves apart as well with augmentation, or if an earlier stage began to.
-# **It would be beside the point** if augmented networks had just not learnt: what they do not know by heart they
-# cannot show. So with augmentation networks train until they, too, know their members (.95 or more). Neither fit nor
-# steps are equal: the table shows how well M_all and M_h1 know theirs, and part of the fall may be fit. More steps
-# alone strengthen the disparity: on draw 0 of `quick`, 24 epochs without augmentation gave stage 4 an AUC of .658
-# and, by direction, .720; against 12 epochs of the same pairs that is +.013 [.002, .024] and +.031 [.021, .041].
+# **Controls.** Control 1 decides: a network that fits its members less well has less to show.
 #
-# That augmentation moves the disparity into no earlier stage is no claim here. So few pairs cannot tell less than .04
-# from nothing, and on draw 0 of `quick` stage 4 itself keeps but .035 by the paper's distance. We ask whether stage 4
-# still leads.
-#
-# Rules were settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
+# 1. *Early stopping*: pairs without augmentation, stopped when they fit their members no better.
+# 2. *Direction*: the same disparity by 1 − cosine, which does not depend on the features' length.
+# 3. *Two seeds on the same data*: the disparity that chance alone gives.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "resnet10"  # architecture (paper: resnet18)
-width = 8  # channels of stage 1 (paper: 64)
-stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4 at 64 pixels)
-pool = 600  # samples in D_all (paper: 100,000)
+width = 8  # channels of stage 1 (64 by the architecture)
+stem = "conv3"  # first layer (not stated; conv3-pool gives the paper's 4x4 map at 64 pixels)
+pool = 600  # samples that M_all trains on (paper: 100,000)
 epochs = 12  # epochs without augmentation (paper: not stated)
-augmented_epochs = 48  # epochs with augmentation, until members are known (paper: not stated)
+stop = 5  # epoch of early stopping, set on the pilot seeds (ours)
+augmented_epochs = 30  # epochs with augmentation, which learns more slowly (paper: not stated)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
 lr = 0.005  # learning rate, cosine to 0 (paper: not stated)
 crop = 1  # padding of the random crop, pixels (paper: not stated)
 flip = True  # random horizontal flips (paper: yes)
-pairs = 5  # pairs of networks, each with its own seed and its own half (paper: one)
+pairs = 8  # pairs of networks, each with its own half of the pool (paper: three runs)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
-seed = 101  # seed of halves, initialisations and orders
+seed = 101  # evaluation seed: of halves, initialisations and orders
+pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from leak_atlas import audit, lab, report
-from leak_atlas.localization import disparity
-from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold, self_audit
+from leak_atlas import lab, report
+from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold
 
-jump, ours = "|AUC − 0.5| of stage 4 minus the largest of stages 1-3", "Fig. 3 (ours)"
-fall, same = "|AUC − 0.5| of stage 4, without minus with augmentation", "paired: same seeds, same halves"
+effect = 0.02  # the smallest change of an AUC that is worth having
+paired = "paired: same seeds and halves"
+stage_4 = "|AUC − 0.5| of stage 4, Euclidean distance"
+lead = "|AUC − 0.5| of stage 4 minus the largest of stages 1 to 3, augmented pairs"
+nowhere_else = "data augmentation has no impact on “where” disparity happens"
 claims = report.claims(
-    report.Claim("weaker", "Augmentation weakens the disparity of stage 4", f"{fall}, Euclidean",
-                 above=0.02, margin=0.06, paper="Fig. 3", control=same),
-    report.Claim("weaker_ours", "So it does by direction alone", f"{fall}, direction", above=0.02, margin=0.06, paper=ours, control=same),
-    report.Claim("leads_without", "Without augmentation the disparity is in stage 4", f"{jump}, Euclidean",
-                 above=0.02, margin=0.05, paper="Fig. 3", control="the same contrast over pairs"),
-    report.Claim("leads_with", "With augmentation it is there too", f"{jump}, Euclidean, with augmentation",
-                 above=0.02, margin=0.05, paper="Fig. 3", control="the same contrast over pairs"),
-    report.Claim("leads_with_ours", "With augmentation it is there too, by direction", f"{jump}, direction, with augmentation",
-                 above=0.02, margin=0.05, paper=ours, control="the same contrast over pairs"),
-    report.Claim("leaks_less", "An attack on M_h1 finds fewer members too", "AUC of the confidence attack, without minus with augmentation",
-                 above=0.02, margin=0.02, ours=True, control="both know most members; " + same),
-    regime={f"member accuracy of {k} {name}": 0.95 for k in ("M_all", "M_h1") for name in ("without", "with")} | {"test accuracy": learnt},
-)  # fmt: skip
+    report.Claim(
+        "weaker",
+        "Augmentation lowers the disparity of stage 4",
+        quantity=f"{stage_4}, with augmentation minus without",
+        below=0.0,
+        margin=effect,
+        paper="Fig. 3",
+        quote="data augmentation does help mitigate disparity when it occurs",
+        section="3.3",
+        control=paired,
+        headline=True,
+    ),
+    report.Claim(
+        "weaker_than_stopping",
+        "Augmentation lowers the disparity of stage 4 more than early stopping does",
+        quantity=f"{stage_4}, with augmentation minus stopped early without",
+        below=0.0,
+        margin=effect,
+        ours="our control",
+        control="the stopped pairs fit their members no better; " + paired,
+        headline=True,
+    ),
+    report.Claim(
+        "stays_in_stage_4",
+        "With augmentation, stage 4 shows more disparity than stages 1 to 3",
+        quantity=f"{lead}, Euclidean distance",
+        above=0.0,
+        margin=effect,
+        paper="Fig. 3",
+        quote=nowhere_else,
+        section="3.3",
+        control="earlier stages of the same networks; two seeds on the same data",
+    ),
+    report.Claim(
+        "stays_by_direction",
+        "By direction, too, stage 4 shows more disparity with augmentation",
+        quantity=f"{lead}, direction",
+        above=0.0,
+        margin=effect,
+        ours="our control",
+        control="does not depend on the features' length",
+    ),
+    report.Claim(
+        "leaks_less",
+        "The confidence attack finds fewer members with augmentation than with early stopping",
+        quantity="AUC of the confidence attack on M_h1, with augmentation minus stopped early",
+        below=0.0,
+        margin=effect,
+        ours="our question",
+        control="the stopped networks fit their members no better; " + paired,
+    ),
+    regime={"member accuracy without augmentation": 0.95, "test accuracy": learnt},
+)
 claims
 
 # %% [markdown]
-# ## The same pairs, trained twice
-# Each pair keeps its seed and its half; only the schedule differs. The attack is the paper's on confidence; M_h1 is its
-# target, the pool's other half are non-members, and the other pairs' M_h1 are shadows.
+# ## Models
+# Each pair keeps its seed and its half; only the training differs.
 
 
 # %%
-def trained(length, augment):
-    schedule = Schedule(length, batch, optimizer, lr, nesterov=True, augment=augment)
-    return ProbeStudy(Data(data, pixels), Model(model, width, stem), schedule, pool, pairs, seed, precision)
+def study(length, augment):
+    """Pairs that train for some epochs."""
+    return ProbeStudy(
+        Data(data, pixels),
+        Model(model, width, stem),
+        Schedule(length, batch, optimizer, lr, nesterov=True, augment=augment),
+        pool,
+        pairs,
+        seed,
+        precision,
+    )
 
 
-studies = {"without": trained(epochs, None), "with": trained(augmented_epochs, Augment(crop, flip))}
-distances = {name: study.distances() for name, study in studies.items()}
-floors = {name: study.floors() for name, study in studies.items()}
-wholes = {name: study.wholes() for name, study in studies.items()}
-halves = {name: study.halves() for name, study in studies.items()}
-signals = {"M_all": wholes, "M_h1": halves}
-attacks = {(name, "Conf"): study.attack(Threshold()) for name, study in studies.items()}
+plain, stopped, augmented = "no augmentation", f"no augmentation, epoch {stop}", "augmentation"
+usual = study(epochs, None).probes
+probes = {plain: usual, stopped: [pair.at(stop) for pair in usual]}
+probes[augmented] = study(augmented_epochs, Augment(crop, flip)).probes
 
-results = lab.realize(distances, floors, wholes, halves, attacks, self_audit(studies["without"].probes))
+comparison = lab.probe(probes, {"Conf": Threshold()})
 
 # %% [markdown]
-# ## Stage by stage
+# ## Disparity by stage (Fig. 3)
+# Bands: two seeds on the same data. Hatched: where the paper has the disparity.
 
 # %%
-parts = results[distances["with"][0]].parts
-early, last = [parts.index(f"stage{i}") for i in (1, 2, 3)], parts.index("stage4")
-measures = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
-read, profiles, _, onsets = disparity.survey(results, distances, floors, measures, parts, 0.02)
-falls = {measure: disparity.setting_difference(read["without", measure], read["with", measure], last) for measure in measures}
-told = "weakens" if falls["euclidean"].low > 0 else "does not surely weaken"
-leads = {m: disparity.contrast(*read["with", m], last, early) for m in measures}
-sure = [m.replace("euclidean", "distance") for m, each in leads.items() if each.low > 0]
-still = "it still leads" if len(sure) == 2 else f"it leads for sure by {sure[0]} only" if sure else "it need not lead"
+measures = ("euclidean", "direction")
+beyond = comparison.change(augmented, stopped, "stage4")
+lowers = report.effect(
+    -beyond,
+    "lowers stage 4's disparity significantly more",
+    "lowers stage 4's disparity significantly less",
+    "does not lower stage 4's disparity significantly more",
+)
 report.profile(
-    [row for (name, m), each in profiles.items() for row in report.rows(parts, each, augmentation=name, measure=measures[m])],
-    hue="augmentation", facet="measure", begins="stage4", ylabel="AUC, unseen against seen by M_h1",
-    title=f"Augmentation {told} the disparity of stage 4; {still}",
-)  # fmt: skip
+    comparison.rows(measures),
+    hue="variant",
+    facet="measure",
+    floor=comparison.floor_rows(measures),
+    begins="stage4",
+    title=f"Augmentation {lowers} than early stopping",
+    ylabel="AUC of the distance",
+)
+
+# %% [markdown]
+# ## How well the networks fit
+# The confidence attack finds members of M_h1 with a threshold of its own for each class.
 
 # %%
-found = audit.Comparison.of(results, halves, attacks)
-members, tests = (
-    {(k, name): audit.mean_ci([results[step][f"accuracy_{role}"] for step in of[name]]) for k, of in signals.items() for name in studies}
-    for role in ("member", "test")
-)
-rows = [
-    {"augmentation": name, "epochs": length}
-    | {f"{role} accuracy of {k}": of[k, name] for k in signals for role, of in (("member", members), ("test", tests))}
-    | {f"AUC of stage 4, {measures[m]}": profiles[name, m][last] for m in measures}
-    | {f"onset, {measures[m]}": onsets[name, m] for m in measures}
-    | {"confidence attack on M_h1, AUC": found.leak(name, "Conf")["auc"]}
-    for name, length in (("without", epochs), ("with", augmented_epochs))
-]
-report.table(
-    rows, caption=f"Over {pairs} pairs; onset: the first stage whose interval lies outside 0.5 ± 0.02 and outside that of two seeds on the same data"
-)
+rows = []
+for name in comparison.variants:
+    row = {"training": name}
+    row["members, M_all"] = comparison.whole.estimate(name, "", "member accuracy")
+    row["members, M_h1"] = comparison.half.estimate(name, "", "member accuracy")
+    row["test, M_all"] = comparison.whole.accuracy(name)
+    row["disparity of stage 4"] = comparison.disparity(name, "stage4")
+    row["attack's AUC"] = comparison.half.estimate(name, "Conf")
+    rows.append(row)
+report.table(rows, caption=f"Accuracy on members and on test samples; means over {pairs} pairs")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
+members = {}  # mean of M_all and M_h1
+for name in comparison.variants:
+    whole = comparison.whole.estimate(name, "", "member accuracy").value
+    half = comparison.half.estimate(name, "", "member accuracy").value
+    members[name] = (whole + half) / 2
+better_fit = members[stopped] - members[augmented]
+matched = {"stopped pairs fit their members better by .02 at most": better_fit <= 0.02}
+
+# %%
 report.judge(
     claims,
-    weaker=falls["euclidean"],
-    weaker_ours=falls["direction"],
-    leads_without=disparity.contrast(*read["without", "euclidean"], last, early),
-    leads_with=leads["euclidean"],
-    leads_with_ours=leads["direction"],
-    leaks_less=found.auc_difference("without", "with", "Conf"),
-    regime={f"member accuracy of {k} {name}": each for (k, name), each in members.items()} | {"test accuracy": tests["M_all", "without"]},
+    weaker=comparison.change(augmented, plain, "stage4"),
+    weaker_than_stopping=beyond,
+    stays_in_stage_4=comparison.lead("stage4", variants=[augmented]),
+    stays_by_direction=comparison.lead("stage4", "direction", [augmented]),
+    leaks_less=comparison.half.contrast(augmented, stopped, "Conf"),
+    checks={"weaker_than_stopping": matched, "leaks_less": matched},
+    regime={
+        "member accuracy without augmentation": members[plain],
+        "test accuracy": comparison.regime()["test accuracy"],
+    },
 )
 
 # %% [markdown]
-# **Caveat.** In a small pool a strong crop leaves little to learn by heart, and so little to see: the usual pad is an
-# eighth of the side, `quick` takes half of that.
+# **Limits.** Augmented pairs train for more epochs; more epochs alone strengthen the disparity, so
+# this works against the first claim. In so small a pool a strong crop leaves little to learn by
+# heart: the crop here is half of the usual one.
 
 # %%
-report.provenance(results)
+report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,181 +7,245 @@
 # ---
 
 # %% [markdown]
-# # Does generalization stall where the disparity grows most?
+# # Do features stop generalizing better after stage 3?
 #
-# **PPTP, Fig. 8** (section 3.3). After each stage of a trained network, a linear support vector machine (SVM) is fitted
-# to the stage's features of the training samples; its test accuracy says how much of what generalizes is there already.
-# Beside it stands the disparity of the same networks (Figs. 9 to 11).
+# **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy of each stage's features "starts to
+# level off after stage 3 to various degrees" (section 3.3).
 #
-# **The paper says** that this accuracy keeps increasing in stages 1 to 3 and levels off after: ResNets slow down, VGGs
-# and Active Token Mixers (ATM) stagnate or get worse. This "perfectly matches where the privacy risk occurs". VGG11
-# keeps its pace from stage 3 to 4, VGG19 does not (TinyImageNet). The text gives no number and no setting of the SVM.
+# **Setup.** A linear support vector machine (SVM) is fitted to the features of one stage on the
+# training samples, and judged on test samples. It sees all features of the stage.
 #
-# **A choice that decides.** An early map has many times the numbers of a late one. With all of them, a linear SVM on
-# images of `quick` needs no depth (draw 0): nothing rises, so nothing can stall. So every map is also mixed at random
-# down to the same few numbers. But with few numbers an early map loses more than a late one, and this alone could make
-# accuracy rise. The control is the same SVM on the same networks before training. The paper's claim that accuracy rises
-# is judged on all features; what is said of stalls is said of few numbers, and how few was chosen on draw 0.
+# **Controls.** Control 1 decides.
 #
-# **It would be wrong if** accuracy did not rise first, or if, where the disparity grows most, it rose faster than
-# before. A family whose accuracy does not rise has nothing that could stall. Rules were settled on draw 0, a referee's
-# objections in hand, and are judged on this one (seed 1).
+# 1. *Untrained networks*: the same SVM on the same networks before training. An early map has many
+#    times the features of a late one, so accuracy changes with depth even there.
+# 2. *A rise before stage 3*: where accuracy does not rise with depth, it cannot slow down. The
+#    claims on gains in stage 4 are judged only where it rises.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
-families = {"resnet": ["resnet10", "resnet18"], "vgg": ["vgg11", "vgg19"], "atm": ["atm-xt", "atm-t"]}  # shallowest first (paper: all its sizes)
+resnet = "resnet18"  # the ResNet (paper: several)
+shallow_vgg = "vgg11"  # the shallow VGG (paper: vgg11)
+deep_vgg = "vgg19"  # the deep VGG (paper: vgg19)
+atm = "atm-xt"  # the Active Token Mixer, ATM (paper: atm-xt, atm-t, atm-b)
 width = 8  # channels of stage 1 (paper: 64)
-stem = "conv3"  # first layer of a ResNet (paper: not stated; conv3-pool gives its 4x4 map in stage 4 at 64 pixels)
+stem = "conv3"  # first layer of a ResNet (paper: not stated)
 patch = 4  # stride of an ATM's patch embedding, pixels (paper: not stated; 4 as published)
-init = "xavier"  # initial weights of an ATM, as in Fig. 11: own (published) or xavier
-pools = {"resnet": 600, "vgg": 600, "atm": 512}  # samples in D_all, as in Figs. 10, 9 and 11 (paper: 100,000)
+init = "xavier"  # initial weights of an ATM, as in Fig. 11
+pools = {"resnet": 600, "vgg": 600, "atm": 512}  # training samples (paper: 100,000)
 durations = {"resnet": 12, "vgg": 16, "atm": 20}  # epochs (paper: not stated)
 batches = {"resnet": 64, "vgg": 64, "atm": 128}  # samples a step (paper: not stated)
-optimizers = {"resnet": "adam", "vgg": "adam", "atm": "adam"}  # adam, of an ATM without weight decay, or sgd
-rates = {"resnet": 0.005, "vgg": 0.005, "atm": 0.003}  # learning rate, cosine to 0 (paper: not stated)
+optimizers = {"resnet": "adam", "vgg": "adam", "atm": "adam"}  # adam, or sgd (paper: not stated)
+rates = {"resnet": 0.005, "vgg": 0.005, "atm": 0.003}  # learning rate, cosine to 0 (not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pairs = 6  # pairs of networks of each architecture, each with its own seed and its own half (paper: one)
-numbers = 32  # that each stage's map is mixed down to, for the SVM (paper: not stated)
-whole = 4096  # numbers that a map is mixed down to where the SVM sees all features, if it has more (paper: not stated)
-points = 0.03  # smallest change of accuracy worth having (ours)
-fitted = 0.85  # least member accuracy of a network that has learnt its members, ATMs included (ours)
+networks = 10  # networks of each architecture (paper: three runs)
+features = 4096  # that the SVM sees at most; more are mixed at random down to so many
+fitted = 0.85  # least member accuracy of a network that has learnt its members (ours)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
-seed = 101  # seed of halves, initialisations and orders
+seed = 101  # evaluation seed: of samples, initialisations and orders
+pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization import disparity
-from leak_atlas.recipe import Anatomy, Augment, Data, Halves, Model, Schedule, Setup, Signals, StageProbe, self_audit
+from leak_atlas.recipe import (
+    Augment,
+    Data,
+    Model,
+    ProbeStudy,
+    Schedule,
+    Signals,
+    StageProbe,
+    self_audit,
+)
 
-few_paper, ours = "section 3.3, with few numbers", {"ours": "our question", "margin": points}
+effect = 0.02  # the smallest change of an accuracy that is worth having
+in_paper = {"paper": "Fig. 8", "section": "3.3", "margin": effect}
+paired = "paired: the same networks"
 claims = report.claims(
-    report.Claim("rises", "With all features of a map, the accuracy of ResNets and VGGs rises from stage 1 to 3", "SVM's accuracy with all features, stage 3 minus stage 1, smallest over ResNets and VGGs", above=0.0, paper="Fig. 8", control="paired: same networks", margin=points),
-    report.Claim("training_adds_with_depth", "Training adds more in the last stage than in the first, whether the SVM sees few numbers or all", "SVM's accuracy, last stage minus first, trained minus untrained, smallest over ResNets, VGGs and both readings", above=points, control="the same networks untrained", **ours),
-    report.Claim("resnet_stalls", "Where the disparity of ResNets grows most, their accuracy on few numbers rises more slowly than before", "SVM's gain where the disparity grows most minus its mean gain before, largest over ResNets", below=0.0, paper=few_paper, control="paired: same networks", margin=points),
-    report.Claim("vgg_complete_before", "In VGGs, few numbers of the stage before the disparity grows most do as well as the whole network", "SVM's accuracy one stage before, minus the network's own test accuracy, smallest over VGGs", above=-points, control="the network itself", **ours),
-    report.Claim("shallow_vgg_gains_more", "From stage 3 to 4 the shallow VGG gains more than the deep one", "SVM's gain in stage 4 on few numbers, shallowest VGG minus deepest", above=0.0, paper=few_paper, control="paired: same halves", margin=points),
-    report.Claim("atm_never_gains", "In ATMs no stage gains accuracy worth having over the one before, with few numbers or with all", "SVM's gain, largest over stages, ATMs and both readings", below=points, control="paired: same networks", **ours),
-    regime={"member accuracy of every network": fitted, "test accuracy of every network": learnt},
-)  # fmt: skip
+    report.Claim(
+        "rises",
+        "In every network the SVM is more accurate on stage 3 than on stage 1",
+        quantity="accuracy of the SVM, stage 3 minus stage 1, smallest over networks",
+        above=0.0,
+        quote="keeps consistently increasing in the early stages",
+        control=paired,
+        headline=True,
+        **in_paper,
+    ),
+    report.Claim(
+        "training_adds",
+        "Training adds more accuracy on stage 3 than on stage 1",
+        quantity="accuracy of the SVM, trained minus untrained, stage 3 minus stage 1, "
+        "smallest over networks",
+        above=0.0,
+        margin=effect,
+        ours="our control",
+        control="the same networks before training",
+        headline=True,
+    ),
+    report.Claim(
+        "stagnates",
+        f"After stage 3 the deep VGG and the ATM gain less than {effect}",
+        quantity="accuracy of the SVM, last stage minus stage 3, larger of both networks",
+        below=effect,
+        quote="others stagnate or even deteriorate (ATM and VGG)",
+        control="says little where accuracy does not rise before stage 3 (first claim)",
+        **in_paper,
+    ),
+    report.Claim(
+        "resnet_slows",
+        "Stage 4 of the ResNet gains less than stages 2 and 3 do on average",
+        quantity="gain of the SVM's accuracy in stage 4 minus the mean gain in stages 2 and 3",
+        below=0.0,
+        quote="some of them slow down (ResNet)",
+        control=paired,
+        **in_paper,
+    ),
+    report.Claim(
+        "shallow_vgg_gains",
+        "From stage 3 to 4 the shallow VGG gains more than the deep one",
+        quantity="gain of the SVM's accuracy in stage 4, shallow VGG minus deep VGG",
+        above=0.0,
+        quote="VGG11 can maintain the growing speed of generalizability between stages 3 and 4",
+        control="paired: the same samples and seeds",
+        **in_paper,
+    ),
+    regime={"member accuracy": fitted, "test accuracy": learnt},
+)
 claims
 
 # %% [markdown]
-# ## Networks of three families
-# They are those of `fig09`, `fig10` and `fig11`: nothing is trained for this figure alone. Families are not compared.
+# ## Networks
+# They are the networks M_all of Figs. 9 to 11.
 
 # %%
-own = {"resnet": {"stem": stem}, "vgg": {}, "atm": {"patch": patch, "init": init}}
-also = {"nesterov": True, "augment": Augment(augment) if augment else None}
-schedules = {f: Schedule(durations[f], batches[f], optimizers[f], rates[f], weight_decay=0.0 if f == "atm" else 5e-4, **also) for f in families}
-halves = {f: Halves(pools[f], seed=seed) for f in families}
-probes = {
-    name: Setup(Data(data, pixels), halves[family], Model(name, width, **own[family]), schedules[family], pairs, seed, precision).pairs()
-    for family, names in families.items()
-    for name in names
+own = {
+    "resnet": {"stem": stem},
+    "vgg": {},
+    "atm": {"patch": patch, "init": init},
 }
-sees = {numbers: f"{numbers} numbers of a map", whole: "all features"}
-after = {(name, size): [StageProbe(pair.whole, size) for pair in probe] for name, probe in probes.items() for size in sees}
-rated = [name for family in ("resnet", "vgg") for name in families[family]]
-before = {(name, size): [StageProbe(pair.whole.at("init"), size) for pair in probes[name]] for name in rated for size in sees}
-maps = {name: Anatomy(probe[0].whole.data, probe[0].whole.model) for name, probe in probes.items()}
-distances = {name: [pair.distance() for pair in probe] for name, probe in probes.items()}
-signals = {name: [Signals(pair.whole) for pair in probe] for name, probe in probes.items()}
+families = {resnet: "resnet", shallow_vgg: "vgg", deep_vgg: "vgg", atm: "atm"}
+populations = {}
+for name, family in families.items():
+    schedule = Schedule(
+        durations[family],
+        batches[family],
+        optimizers[family],
+        rates[family],
+        nesterov=True,
+        weight_decay=0.0 if family == "atm" else 5e-4,
+        augment=Augment(augment) if augment else None,
+    )
+    model = Model(name, width, **own[family])
+    pool = pools[family]
+    study = ProbeStudy(Data(data, pixels), model, schedule, pool, networks, seed, precision)
+    populations[name] = [pair.whole for pair in study.probes]
 
 # %%
-results = lab.realize(after, before, maps, distances, signals, [self_audit(probes[names[0]]) for names in families.values()])
+after, before, signals = {}, {}, {}
+for name, each in populations.items():
+    after[name] = [StageProbe(network, features) for network in each]
+    before[name] = [StageProbe(network.at("init"), features) for network in each]
+    signals[name] = [Signals(network) for network in each]
+results = lab.realize(after, before, signals, self_audit(study.probes))
+comparison = audit.Comparison.of(results, signals, {})
+
+
+def accuracies(steps):
+    """Accuracy of the SVM on each stage of each network, (networks, stages)."""
+    parts = results[steps[0]].parts
+    stages = [part.startswith("stage") for part in parts]
+    return np.array([results[step]["accuracy"][stages] for step in steps])
+
+
+trained = {name: accuracies(steps) for name, steps in after.items()}
+untrained = {name: accuracies(steps) for name, steps in before.items()}
 
 # %% [markdown]
-# ## What generalizes (above), and what knows the members (below)
+# ## Stage by stage (Fig. 8)
+
 
 # %%
-trained, untrained = (  # pairs by stages
-    {key: np.array([results[s]["accuracy"][[part.startswith("stage") for part in results[s].parts]] for s in steps]) for key, steps in each.items()}
-    for each in (after, before)
-)
-rise, blank = ({key: audit.mean_ci(found[:, -1] - found[:, 0]) for key, found in each.items()} for each in (trained, untrained))
-added = {key: audit.mean_ci(np.diff((trained[key] - untrained[key])[:, [0, -1]])[:, 0]) for key in untrained}
+def change(values, stage, other):
+    """What the SVM gains from stage `other` to `stage`, counted from 1."""
+    return audit.paired_difference(values[:, stage - 1], values[:, other - 1])
+
+
+rises = {name: change(values, 3, 1) for name, values in trained.items()}
+rows = []
+for state, found in (("trained", trained), ("untrained", untrained)):
+    for name, values in found.items():
+        for stage, column in enumerate(values.T, 1):
+            row = {"part": f"stage{stage}", "network": name, "state": state}
+            rows.append(row | {"value": audit.mean_ci(column)})
+risen = sum(each.low > 0 for each in rises.values())
 report.profile(
-    [
-        {"part": f"stage{i}", "value": audit.mean_ci(each), "network": name, "the SVM sees": sees[size] + said}
-        for said, found in (("", trained), (", untrained", untrained)) for (name, size), rows in found.items() for i, each in enumerate(rows.T, 1)
-    ],
-    hue="the SVM sees", facet="network", null=None, ylabel="test accuracy of an SVM",
-    title=f"In {sum(all(added[name, size].low > 0 for size in sees) for name in rated)} of {len(rated)} ResNets and VGGs "
-    "training adds more in the last stage than in the first, with few numbers and with all",
-)  # fmt: skip
+    rows,
+    hue="state",
+    facet="network",
+    null=None,
+    ylabel="test accuracy of the SVM",
+    title=f"From stage 1 to 3, accuracy rises significantly in {risen} of {len(rises)} networks",
+)
 
 # %%
-sizes = {x: zip((part.split(".")[0] for part in results[a].parts), results[a]["activations"].tolist(), strict=True) for x, a in maps.items()}
-held = {name: dict(each) for name, each in sizes.items()}  # by its last block, what a part hands on
+rows = []
+for name in populations:
+    last = trained[name].shape[1]
+    row = {"network": name}
+    row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
+    row["test accuracy"] = comparison.accuracy(name)
+    row["stage 3 minus 1"] = rises[name]
+    row["the same, untrained"] = change(untrained[name], 3, 1)
+    row["last stage minus 3"] = change(trained[name], last, 3)
+    rows.append(row)
 report.table(
-    [
-        {"network": name, "features of a map": ", ".join(str(n) for part, n in held[name].items() if part.startswith("stage"))}
-        | {f"{sees[size]}{said}": found.get((name, size), "–") for size in sees for said, found in (("", rise), (", untrained", blank))}
-        for name in probes
-    ],
-    caption="Test accuracy of the SVM, last stage minus first",
+    rows, caption=f"Accuracies; the last three are of the SVM. Means of {networks} networks"
 )
 
-# %%
-measures = {"euclidean": "Euclidean (the paper's)", "direction": "direction (1 − cosine)"}
-read = {(name, m): disparity.read([results[d] for d in distances[name]], m) for name in probes for m in measures}
-stages = {name: [i for i, part in enumerate(results[steps[0]].parts) if part.startswith("stage")] for name, steps in distances.items()}
-profiles = {(name, m): [disparity.profile(*found)[i] for i in stages[name]] for (name, m), found in read.items()}
-strong = {name: [disparity.strength(e).value for e in profiles[name, "euclidean"]] for name in probes}
-begins = {name: max(range(2, len(found)), key=lambda k, found=found: found[k] - found[k - 1]) for name, found in strong.items()}
-gains = {key: np.diff(found) for key, found in trained.items()}
-slowing, empty = (
-    {x: audit.mean_ci((d := np.diff(found[x, numbers]))[:, k - 1] - d[:, : k - 1].mean(axis=1)) for x, k in begins.items() if (x, numbers) in found}
-    for found in (trained, untrained)
-)
-report.profile(
-    [{"part": f"stage{i}", "value": e, "network": name, "measure": measures[m]} for (name, m), found in profiles.items() for i, e in enumerate(found, 1)],
-    hue="measure", facet="network", ylabel="AUC, unseen against seen by M_h1",
-    title=f"Where the disparity grows most, accuracy on {numbers} numbers gains less than before in {sum(e.high < 0 for e in slowing.values())} of {len(probes)} networks",
-)  # fmt: skip
+# %% [markdown]
+# ## Verdicts
 
 # %%
-right = {(name, who): np.array([float(results[s][f"accuracy_{who}"]) for s in signals[name]]) for name in probes for who in ("member", "test")}
-members, tests = ({name: audit.mean_ci(right[name, who]) for name in probes} for who in ("member", "test"))
-lacks = {name: audit.paired_difference(trained[name, numbers][:, k - 1], right[name, "test"]) for name, k in begins.items()}
-report.table(
-    [
-        {
-            "network": name,
-            "disparity grows most in": f"stage{begins[name] + 1}",
-            "paper, onset": {"resnet": "stage4", "vgg": "earlier in vgg19", "atm": "stage3"}[family],
-            "gain there minus mean gain before": slowing[name],
-            "the same, untrained": empty.get(name, "–"),
-            "stage before, minus the network": lacks[name],
-        }
-        | {"member accuracy": members[name], "test accuracy": tests[name]}
-        for family, name in ((family, name) for family in families for name in families[family])
-    ],
-    paper="Figs. 9 to 11; by Fig. 8 all gain less after stage 3",
-    caption=f"Gains: test accuracy of the SVM on {numbers} numbers; disparity by the paper's distance, from stage 3 on; {pairs} pairs",
-)
+added = {name: change(trained[name] - untrained[name], 3, 1) for name in populations}
+after_third = {name: change(trained[name], trained[name].shape[1], 3) for name in populations}
+gains = {name: np.diff(values) for name, values in trained.items()}  # of stages 2, 3, ...
+earlier_gains = gains[resnet][:, :2].mean(axis=1)
 
-# %%
+
+def rising(*names):
+    """A check that accuracy rises from stage 1 to 3, on average: else nothing can stop rising."""
+    gained = [trained[name][:, 2] - trained[name][:, 0] for name in names]
+    words = f"accuracy rises from stage 1 to 3, mean over {' and '.join(names)}"
+    return {words: audit.mean_ci(np.mean(gained, axis=0))}
+
+
 report.judge(
     claims,
-    rises=audit.least(audit.mean_ci(trained[name, whole][:, 2] - trained[name, whole][:, 0]) for name in rated),
-    training_adds_with_depth=audit.least(added.values()),
-    resnet_stalls=audit.largest(slowing[name] for name in families["resnet"]),
-    vgg_complete_before=audit.least(lacks[name] for name in families["vgg"]),
-    shallow_vgg_gains_more=audit.paired_difference(*(gains[families["vgg"][i], numbers][:, 2] for i in (0, -1))),
-    atm_never_gains=audit.largest(audit.mean_ci(gain) for name in families["atm"] for size in sees for gain in gains[name, size].T),
-    checks={"resnet_stalls": {f"accuracy rises with depth in {name}": rise[name, numbers] for name in families["resnet"]}},
-    regime={"member accuracy of every network": audit.least(members.values()), "test accuracy of every network": audit.least(tests.values())},
+    rises=audit.least(rises.values()),
+    training_adds=audit.least(added.values()),
+    stagnates=audit.largest([after_third[deep_vgg], after_third[atm]]),
+    resnet_slows=audit.paired_difference(gains[resnet][:, 2], earlier_gains),
+    shallow_vgg_gains=audit.paired_difference(gains[shallow_vgg][:, 2], gains[deep_vgg][:, 2]),
+    checks={
+        "resnet_slows": rising(resnet),
+        "shallow_vgg_gains": rising(shallow_vgg, deep_vgg),
+    },
+    regime={
+        "member accuracy": min(
+            comparison.estimate(name, "", "member accuracy").value for name in populations
+        ),
+        "test accuracy": min(comparison.accuracy(name).value for name in populations),
+    },
 )
 
 # %% [markdown]
-# **Caveat.** A linear SVM on few images is a small judge, and how many numbers it sees decides the shape of
-# the curve (first figure): the paper's own setting is not known. A VGG whose stage already does as well as the network
-# has no more to gain: that it then gains nothing is a ceiling. The stage where the disparity grows most is the largest
-# of a few noisy steps. That both meet in one stage is a coincidence of place, not a cause: it is often the last one.
+# **Limits.** A linear SVM on few small images is a weak judge: where it is as accurate on stage 1
+# as on any later stage, the data need no depth. The paper gives no setting of its SVM. Figs. 9 to 11
+# show in which stage these networks show a disparity.
 
 # %%
-report.provenance(results)
+report.provenance(results, seed=seed, pilots=pilots)

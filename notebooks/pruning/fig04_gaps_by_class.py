@@ -12,13 +12,13 @@
 # **The paper.** Yuan & Zhang (2022), Fig. 4: the divergence of confidences and sensitivities grows
 # in pruning, and "Such divergence also differs among classes" (section 4.1).
 #
-# **Setup.** The gaps of Fig. 1 in each class: the difference of the means over members and over
-# non-members, of the confidence in the true class and of the sensitivity to small noise. A larger
+# **Setup.** A *gap* of a class is the difference of the means over its members and over its
+# non-members, of the confidence in the true class or of the sensitivity to small noise. A larger
 # gap separates members better.
 #
-# **Controls.** Both decide.
+# **Controls.** Control 1 decides.
 #
-# 1. *Fine-tuning without pruning*, for the same number of epochs.
+# 1. *The fine-tuned dense network*: the same number of epochs, nothing pruned.
 # 2. *Permuted classes*: gaps of few samples differ among classes by chance.
 
 # %% tags=["parameters"]
@@ -40,80 +40,75 @@ batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
 decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
 learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
-seed = 7  # evaluation seed: of design, initialisation and order
-pilots = [0, 1]  # seeds on which the rules were set
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization.divergence import behaviours, gap_by_class, permuted_labels
+from leak_atlas.localization.divergence import (
+    behaviours,
+    gap_by_class,
+    permuted_labels,
+)
 from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
-share = "share of classes with a larger"
-pruning = f"gap after L1 pruning ({sparsity:.0%} sparsity) than"
+tuned = "fine-tuned dense"
+larger = "share of classes with a larger"
+quote = (
+    "The divergence of confidence (a) and sensitivity (b) between members and nonmembers "
+    "is increased"
+)
 claims = report.claims(
+    report.Claim(
+        "confidence_not_epochs",
+        "In most classes pruning raises the confidence gap beyond fine-tuning alone",
+        quantity=f"{larger} confidence gap in the pruned than in the fine-tuned dense network",
+        above=0.5,
+        margin=0.17,
+        ours="our control",
+        control="the same number of epochs, nothing pruned; paired over targets and classes",
+        headline=True,
+    ),
     report.Claim(
         "confidence_in_most",
         "In most classes pruning raises the confidence gap",
-        quantity=f"{share} confidence {pruning} before",
+        quantity=f"{larger} confidence gap in the pruned than in the dense network",
         above=0.5,
         margin=0.17,
         paper="Fig. 4",
-        quote="The divergence of confidence (a) and sensitivity (b) between members and nonmembers "
-        "is increased",
+        quote=quote,
         section="4.1",
         control="paired over targets and classes",
     ),
     report.Claim(
         "sensitivity_in_most",
         "In most classes pruning raises the sensitivity gap",
-        quantity=f"{share} sensitivity {pruning} before",
+        quantity=f"{larger} sensitivity gap in the pruned than in the dense network",
         above=0.5,
         margin=0.17,
         paper="Fig. 4",
-        quote="The divergence of confidence (a) and sensitivity (b) between members and nonmembers "
-        "is increased",
+        quote=quote,
         section="4.1",
         control="paired over targets and classes",
     ),
     report.Claim(
-        "confidence_not_epochs",
-        "In most classes pruning raises the confidence gap beyond fine-tuning alone",
-        quantity=f"{share} confidence {pruning} after fine-tuning alone",
-        above=0.5,
-        margin=0.17,
-        ours="our control",
-        control="the same number of epochs, nothing pruned",
-        headline=True,
-    ),
-    report.Claim(
         "confidence_varies",
         "In pruned networks the confidence gap differs among classes by more than chance",
-        quantity="standard deviation over classes of the confidence gap of the pruned network, "
-        "divided by its mean for permuted classes",
+        quantity="standard deviation over classes of the pruned network's confidence gap, divided by "
+        "its mean for permuted classes",
         above=1.0,
         margin=0.2,
         paper="Fig. 4",
         quote="Such divergence also differs among classes",
         section="4.1",
-        control="classes permuted among members and among non-members; not compared with dense",
-        headline=True,
-    ),
-    report.Claim(
-        "same_classes",
-        "The classes with large confidence gaps are the same before and after pruning",
-        quantity="rank correlation over classes of a dense network's gaps with the mean gaps of "
-        "the other targets after pruning",
-        above=0.0,
-        margin=0.3,
-        ours="our question",
-        control="other targets, so that no split is shared",
+        control="classes permuted among members and among non-members",
     ),
     regime={
         "dense member accuracy": 0.95,
         "dense test accuracy": learnt,
-        "lowest member accuracy of a network": 0.9,
+        "pruned member accuracy": 0.95,
     },
 )
 claims
@@ -134,47 +129,40 @@ study = PruningStudy(
     seed=seed,
     precision=precision,
 )
-pruner, tuned = "L1 unstructured", "fine-tuned dense network"
+pruner = "L1 unstructured"
 variants = {"dense": study.dense, tuned: study.tuned(), pruner: study.pruned(pruner, sparsity)}
-sensitivity = {variant: each.sensitivity(queries) for variant, each in variants.items()}
+sensitivity = study.sensitivities(variants, queries)
 removed = {(pruner, sparsity): study.removed(variants[pruner])}
 comparison = lab.compare(variants, {}, also=[sensitivity, removed])
-
-# %%
-networks = {}  # how each network behaves, sample by sample
-for variant, population in variants.items():
-    steps = population.signals(), sensitivity[variant]
-    networks[variant] = behaviours(comparison.results, *steps)
+networks = behaviours(comparison.results, variants, sensitivity)
 classes = study.data.classes
 
 
+# %%
 def class_gaps(kind, variant):
-    """Gap of each target's classes, (targets, classes); larger separates members better."""
+    """Gap of each target's classes, (targets, classes)."""
     sign = -1 if kind == "sensitivity" else 1
     each = [(sign * one[kind], one["member"], one["label"]) for one in networks[variant]]
     return np.array([gap_by_class(*columns, classes) for columns in each])
 
 
-kinds = ("confidence", "sensitivity")
-gaps = {(kind, variant): class_gaps(kind, variant) for kind in kinds for variant in variants}
+def in_most(kind, other):
+    """Share of classes whose gap is larger in the pruned network than in another one."""
+    is_larger = class_gaps(kind, pruner) > class_gaps(kind, other)
+    return audit.mean_ci(is_larger.mean(axis=1), bounds=(0, 1))
+
 
 # %% [markdown]
 # ## Confidence gap by class (Fig. 4)
 # Mean over targets. Classes are in the order of the dense network's gap.
 
-
 # %%
-def in_most(kind, other):
-    """Share of classes whose gap is larger in the pruned network than in another one."""
-    larger = gaps[kind, pruner] > gaps[kind, other]
-    return audit.mean_ci(larger.mean(axis=1), bounds=(0, 1))
-
-
-order = np.argsort(-gaps["confidence", "dense"].mean(axis=0))
+confidence = {variant: class_gaps("confidence", variant) for variant in variants}
+order = np.argsort(-confidence["dense"].mean(axis=0))
 rows = []
 for variant in variants:
     for number in order:
-        value = audit.mean_ci(gaps["confidence", variant][:, number])
+        value = audit.mean_ci(confidence[variant][:, number])
         rows.append({"class": str(number), "network": variant, "value": value})
 beyond = in_most("confidence", tuned)
 report.profile(
@@ -189,49 +177,31 @@ report.profile(
 
 # %% [markdown]
 # ## Beyond chance
-# Permuted classes keep all but who belongs to which class. The dense network's gap is in the table
-# because it may differ among classes as much: then the spread does not come from pruning.
-
+# The gaps of the dense networks differ among classes too: the spread need not come from pruning.
 
 # %%
-def over_chance(kind, variant):
-    """Spread of each target's gaps over classes, divided by its mean for permuted classes."""
+spread = {}
+for variant in variants:
     rng = np.random.default_rng(seed)
     ratios = []
-    for one, class_gap in zip(networks[variant], gaps[kind, variant], strict=True):
+    for one, class_gap in zip(networks[variant], confidence[variant], strict=True):
         chance = []
         for _ in range(shuffles):
             labels = permuted_labels(one["label"], one["member"], rng)
-            chance.append(np.std(gap_by_class(one[kind], one["member"], labels, classes)))
+            chance.append(np.std(gap_by_class(one["confidence"], one["member"], labels, classes)))
         ratios.append(class_gap.std() / np.mean(chance))
-    return audit.mean_ci(ratios)
-
-
-def with_others(one, other):
-    """Rank correlation over classes of each target with the mean of the other targets."""
-    found = []
-    for target in range(victims):
-        rest = np.delete(other, target, axis=0).mean(axis=0)
-        found.append(audit.rank_correlation(one[target], rest))
-    return audit.mean_ci(found, bounds=(-1, 1))
-
+    spread[variant] = audit.mean_ci(ratios)
 
 # %%
-spread = {variant: over_chance("confidence", variant) for variant in variants}
 rows = []
 for variant in variants:
     row = {"network": variant}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
-    row["confidence gap"] = audit.mean_ci(gaps["confidence", variant].mean(axis=1))
-    row["spread"] = spread[variant]
-    dense = gaps["confidence", "dense"]
-    row["rank correlation"] = with_others(gaps["confidence", variant], dense)
+    row["confidence gap"] = audit.mean_ci(confidence[variant].mean(axis=1))
+    row["spread over classes, divided by chance"] = spread[variant]
     rows.append(row)
-caption = f"{classes} classes; {victims} targets. Spread: over classes, divided by that of permuted"
-report.table(
-    rows, caption=f"{caption} classes. Rank correlation: with the classes of dense networks"
-)
+report.table(rows, caption=f"{classes} classes; mean over {victims} targets")
 
 # %% [markdown]
 # ## Verdicts
@@ -240,22 +210,21 @@ report.table(
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
+    confidence_not_epochs=beyond,
     confidence_in_most=in_most("confidence", "dense"),
     sensitivity_in_most=in_most("sensitivity", "dense"),
-    confidence_not_epochs=beyond,
     confidence_varies=spread[pruner],
-    same_classes=with_others(gaps["confidence", "dense"], gaps["confidence", pruner]),
     checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),
-        "lowest member accuracy of a network": min(map(min, comparison.members.values())),
+        "pruned member accuracy": comparison.estimate(pruner, "", "member accuracy"),
     },
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the samples: a class is as hard for one as for the
-# other. A class has few samples, so that its gap varies from target to target.
+# **Limits.** All targets share one half of the samples: a class is as hard for one as for the other.
+# A class has few samples, so that its gap varies from target to target.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

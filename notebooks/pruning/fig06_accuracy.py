@@ -10,16 +10,18 @@
 # # What does pruning cost in test accuracy?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 6: pruned networks "achieve close performance compared to
-# the original model if the sparsity level is not high" (section 5.1.3).
+# the original model if the sparsity level is not high" (section 5.1.3). Close is 2 points, not high
+# is 60 %: our readings.
 #
 # **Setup.** Networks are trained, a share of their weights is set to zero for good (the
 # *sparsity*), and the rest is fine-tuned. L1 unstructured removes single weights, L1 and L2
 # structured whole filters, slimming channels.
 #
-# **Controls.** Control 1 decides; control 2 enters no verdict.
+# **Controls.** Control 1 decides.
 #
-# 1. *Random weights*: the same sparsity in each layer.
-# 2. *Fine-tuning without pruning*, for the same number of epochs (in the table).
+# 1. *The fine-tuned dense network*: the same number of epochs, nothing pruned. All comparisons are
+#    with it, as a pruned network trains longer than the dense one.
+# 2. *Random weights*: the same sparsity in each layer.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, Purchase
@@ -39,8 +41,8 @@ batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
 decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
 learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
-seed = 7  # evaluation seed: of design, initialisation and order
-pilots = [0, 1]  # seeds on which the rules were set
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
@@ -48,16 +50,15 @@ from leak_atlas import audit, lab, report
 from leak_atlas.recipe import PRUNERS, Data, Model, PruningStudy, Schedule
 
 low, high = min(sparsities), max(sparsities)
-tuned = "fine-tuned dense network"
-paired = "paired over targets"
+tuned = "fine-tuned dense"
+paired = "the same number of epochs; paired over targets"
 claims = report.claims(
     report.Claim(
         "near_dense",
-        f"At {low:.0%} sparsity every pruner costs less than 3 points of test accuracy",
-        quantity=f"test accuracy: pruned network at {low:.0%} minus dense network, worst of the four "
-        "pruners",
-        above=-0.03,
-        margin=0.03,
+        f"At {low:.0%} sparsity every pruner costs less than 2 points of test accuracy",
+        quantity="test accuracy: pruned minus fine-tuned dense, the lowest of four pruners",
+        above=-0.02,
+        margin=0.02,
         paper="Fig. 6",
         quote="achieve close performance compared to the original model if the sparsity level is "
         "not high",
@@ -68,22 +69,21 @@ claims = report.claims(
     report.Claim(
         "falls",
         "Test accuracy falls with the sparsity, for every pruner",
-        quantity=f"test accuracy: {high:.0%} sparsity minus {low:.0%} sparsity, of the pruner that "
-        "loses least",
+        quantity=f"test accuracy: {high:.0%} minus {low:.0%} sparsity, the highest of four pruners",
         below=0.0,
-        margin=0.03,
+        margin=0.02,
         paper="Fig. 6",
         quote="The accuracy of pruned models is reduced with the increase of the pruning sparsity",
         section="5.1.3",
-        control=f"{paired}; the same number of epochs",
+        control=paired,
     ),
     report.Claim(
         "weights_are_cheaper",
         "Removing single weights costs less test accuracy than removing filters",
         quantity=f"test accuracy at {high:.0%} sparsity: L1 unstructured minus L1 or L2 structured, "
-        "the smaller difference",
+        "the lower difference",
         above=0.0,
-        margin=0.03,
+        margin=0.02,
         paper="Fig. 6",
         quote="Unstructured pruning usually performs better than structured pruning",
         section="5.1.3",
@@ -91,11 +91,10 @@ claims = report.claims(
     ),
     report.Claim(
         "sometimes_better",
-        "Some pruner at some sparsity makes networks more accurate than dense ones",
-        quantity="test accuracy: pruned network minus dense network, best of all pruners and "
-        "sparsities",
+        "Some pruner at some sparsity makes networks more accurate than fine-tuning alone",
+        quantity="test accuracy: pruned minus fine-tuned dense, the highest of all",
         above=0.0,
-        margin=0.03,
+        margin=0.02,
         paper="Fig. 6",
         quote="Sometimes, pruned models can achieve higher accuracy than the original models",
         section="5.1.3",
@@ -106,10 +105,9 @@ claims = report.claims(
         f"At {high:.0%} sparsity removing small weights costs less than removing random weights",
         quantity=f"test accuracy at {high:.0%} sparsity: L1 unstructured minus random weights",
         above=0.0,
-        margin=0.03,
+        margin=0.02,
         ours="our control",
-        control="the same sparsity of each layer, the same number of epochs; paired over targets",
-        headline=True,
+        control=f"{paired}; the same sparsity of each layer",
     ),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt},
 )
@@ -142,79 +140,64 @@ comparison = lab.compare(targets, {}, also=removed)
 
 # %% [markdown]
 # ## Test accuracy by sparsity (Fig. 6)
-# The dotted line is the dense network. The sparsity of filters counts convolutions alone, as in
-# the paper.
+# The dotted line is the fine-tuned dense network.
+
 
 # %%
-names = ("pruner", "sparsity")
-costs = {}
-for pruner in PRUNERS:
-    costs[pruner] = comparison.contrast((pruner, low), "dense", metric="test accuracy")
-near = sum(cost.low > -0.03 for cost in costs.values())
-who = f"{near} of {len(PRUNERS)} pruners are" if near else "No pruner is"
+def difference(one, other=tuned):
+    """Test accuracy of a variant minus that of another one."""
+    return comparison.contrast(one, other, metric="test accuracy")
+
+
+costs = {pruner: difference((pruner, low)) for pruner in PRUNERS}
+near = sum(cost.low > -0.02 for cost in costs.values())
 report.profile(
-    comparison.rows("", "test accuracy", names, [*cells, *random_cells]),
+    comparison.rows("", "test accuracy", ("pruner", "sparsity"), [*cells, *random_cells]),
     "sparsity",
     hue="pruner",
-    null=comparison.accuracy("dense").value,
-    level="dense",
-    title=f"{who} shown to cost less than 3 points at {low:.0%} sparsity",
+    null=comparison.accuracy(tuned).value,
+    level=tuned,
+    title=f"{near} of 4 pruners significantly cost less than 2 points at {low:.0%} sparsity",
     xlabel="sparsity",
     ylabel="test accuracy",
 )
 
 # %%
-members = {v: comparison.estimate(v, "", "member accuracy") for v in targets}
-weights_removed = {}  # of all weights of the network, mean over targets
-for cell, steps in removed.items():
-    shares = [float(comparison.results[step]["network"]) for step in steps]
-    weights_removed[cell] = audit.mean_ci(shares).value
 rows = []
 for variant in targets:
-    row = {"network": audit.described(variant), "member accuracy": members[variant]}
+    row = {"network": audit.described(variant)}
+    row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
-    for other in ("dense", tuned):
-        if variant != other:
-            change = comparison.contrast(variant, other, metric="test accuracy")
-            row[f"minus {other}"] = change
-    if variant in removed:
-        row["removed of all weights"] = weights_removed[variant]
+    if variant != tuned:
+        row[f"minus {tuned}"] = difference(variant)
     rows.append(row)
-channels = f"slimming at {low:.0%} removes {weights_removed['slimming', low]:.0%} of all weights"
-report.table(rows, caption=f"Mean over {victims} targets; minus: in test accuracy; {channels}")
+report.table(rows, caption=f"Mean over {victims} targets; minus: in test accuracy")
 
 # %% [markdown]
 # ## Verdicts
 
-
 # %%
-def difference(one, other):
-    """Test accuracy of a variant minus that of another one."""
-    return comparison.contrast(one, other, metric="test accuracy")
-
-
-pruning_acts = comparison.pruned_as_asked(removed)
 magnitude, random = ("L1 unstructured", high), ("random weights", high)
 filters = [(pruner, high) for pruner in ("L1 structured", "L2 structured")]
+pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
     near_dense=audit.least(costs.values()),
     falls=audit.largest(difference((p, high), (p, low)) for p in PRUNERS),
     weights_are_cheaper=audit.least(difference(magnitude, cell) for cell in filters),
-    sometimes_better=audit.largest(difference(cell, "dense") for cell in cells),
+    sometimes_better=audit.largest(difference(cell) for cell in cells),
     choice_matters=difference(magnitude, random),
     checks={claim.name: pruning_acts for claim in claims},
     regime={
-        "dense member accuracy": members["dense"],
+        "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),
     },
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the samples. A filter that is removed takes parameters
-# of the next layer along, so filters are compared at the same sparsity of each convolution, not
-# at the same number of parameters. Slimming ranks channels over the whole network without sparsity
-# training, as published.
+# **Limits.** All targets share one half of the samples. A removed filter takes parameters of the
+# next layer along: filters are compared at the same sparsity of each convolution, as in the paper.
+# Slimming ranks channels over the whole network without sparsity training, as published.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -10,18 +10,16 @@
 # # Does the attacker have to know how the network was pruned?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 12 and Tab. 1: "the attack accuracy is not affected too
-# much due to the different sparsity levels" (section 5.2.5).
+# much due to the different sparsity levels" (section 5.2.5). Under 5 points is our reading.
 #
-# **Setup.** The attacker prunes its shadow models to another sparsity than the targets (a dense
-# network among them), or with another pruner to another sparsity. SAMIA learns from these shadow
-# models.
+# **Setup.** The attacker prunes its shadow models to another sparsity than the targets, which may
+# be dense, or (Tab. 1) by another pruner too. The attack network SAMIA learns from them. A *loss* is
+# the attack accuracy with shadow models pruned as the targets minus that with the others.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Shadow models that are as accurate* as the right ones: the paper says that their accuracy
-#    decides.
-# 2. *The other direction*: targets and shadow models swap their sparsities.
-# 3. *Targets that have learned* (member accuracy at least .8): others have nothing to lose.
+# 1. *The same targets* with shadow models that are pruned as they are.
+# 2. *Shadow models that are as accurate* as those.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -45,8 +43,8 @@ attack_epochs = 10  # of the attack networks (paper: 100)
 attack_optimizer = "adam"  # of the attack networks (paper: sgd)
 attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
 learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
-seed = 7  # evaluation seed: of design, initialisation and order
-pilots = [0, 1]  # seeds on which the rules were set
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
@@ -54,14 +52,13 @@ import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import PRUNERS, SAMIA, Data, Model, PruningStudy, Schedule
 
-knows = 0.8  # least member accuracy of a target that has learnt
-lost_words = "attack accuracy of SAMIA: with shadow models pruned as the targets minus with those"
-same_targets = "the same targets with shadow models pruned as they are; paired over targets"
+knows = 0.8  # least member accuracy of a target that has learned
+same_targets = "shadow models pruned as the targets; paired over targets"
 claims = report.claims(
     report.Claim(
         "other_sparsity",
         "Shadow models of another sparsity cost SAMIA less than 5 points of attack accuracy",
-        quantity=f"{lost_words} of another sparsity, mean over pairs whose targets have learned",
+        quantity="lost attack accuracy of SAMIA, shadow models of another sparsity, mean over pairs",
         below=0.05,
         margin=0.02,
         paper="Fig. 12",
@@ -71,21 +68,9 @@ claims = report.claims(
         headline=True,
     ),
     report.Claim(
-        "equally_accurate",
-        "Shadow models of another pruning that are as accurate cost SAMIA nothing",
-        quantity="relative loss of attack accuracy, mean of unlike pairs whose shadow models are "
-        "at least as accurate as those pruned as the targets",
-        below=0.02,
-        margin=0.02,
-        ours="our control of section 5.2.5",
-        control=f"{same_targets}; test accuracy of the shadow models",
-        headline=True,
-    ),
-    report.Claim(
         "sometimes_helps",
         "For some pair another sparsity of the shadow models raises the attack accuracy",
-        quantity="attack accuracy of SAMIA: with shadow models of another sparsity minus with those "
-        "of the same, best of all pairs",
+        quantity="attack accuracy gained by shadow models of another sparsity, the best pair",
         above=0.0,
         margin=0.02,
         paper="Fig. 12",
@@ -97,10 +82,9 @@ claims = report.claims(
     report.Claim(
         "unknown",
         "Without any knowledge of the pruning SAMIA loses less than 7 % of its attack accuracy",
-        quantity=f"relative loss of attack accuracy, mean of those of {trials} random pairs whose "
-        "targets have learned",
+        quantity=f"relative loss of attack accuracy, mean over {trials} random pairs of prunings",
         below=0.07,
-        margin=0.03,
+        margin=0.02,
         paper="Tab. 1",
         quote="without knowing the sparsity levels and pruning approaches, the attack is still "
         "effective",
@@ -108,25 +92,29 @@ claims = report.claims(
         control=same_targets,
     ),
     report.Claim(
-        "direction",
-        "Shadow models that are pruned less than the targets cost more than those pruned more",
-        quantity="lost attack accuracy: with shadow models pruned less minus with those pruned more",
-        above=0.0,
+        "equally_accurate",
+        "Shadow models that are as accurate as the right ones cost SAMIA nothing",
+        quantity="lost attack accuracy of SAMIA, shadow models of another sparsity that are at least "
+        "as accurate, mean over pairs",
+        below=0.02,
         margin=0.02,
-        ours="our question",
-        control="the same two sparsities in the other direction; paired over targets",
+        paper="section 5.2.5",
+        quote="The attack accuracy mainly depends on the performance of the shadow model",
+        section="5.2.5",
+        control=f"{same_targets}; test accuracy of the shadow models",
     ),
     regime={
         "dense member accuracy": 0.95,
         "dense test accuracy": learnt,
-        "lowest member accuracy, L1 unstructured": knows,
+        "lowest member accuracy, L1 unstructured": 0.95,
     },
 )
 claims
 
 # %% [markdown]
 # ## Models
-# The random pairs are drawn beforehand from four pruners and all sparsities; a pair may be alike.
+# The random pairs of Tab. 1 are drawn beforehand; a pair may be alike. Targets with a member accuracy
+# under .8 are left out: they have nothing to lose.
 
 # %%
 study = PruningStudy(
@@ -142,38 +130,35 @@ study = PruningStudy(
     precision=precision,
 )
 sparse = [(pruner, sparsity) for pruner in PRUNERS for sparsity in sparsities]
-populations = {(pruner, 0.0): study.dense for pruner in PRUNERS}
+dense = [(pruner, 0.0) for pruner in PRUNERS]
+networks = {cell: study.dense for cell in dense}
 for pruner, sparsity in sparse:
-    populations[pruner, sparsity] = study.pruned(pruner, sparsity)
+    networks[pruner, sparsity] = study.pruned(pruner, sparsity)
 
 drawn = np.random.default_rng(seed).integers(len(sparse), size=(trials, 2))
 random_pairs = [(sparse[target], sparse[shadow]) for target, shadow in drawn]
-pairs = list(random_pairs)
-for target in populations:
-    for shadow in populations:
-        if target[0] == shadow[0]:
-            pairs.append((target, shadow))
-pairs += [(target, target) for target in sparse]
-pairs = list(dict.fromkeys(pairs))
+alike = [(cell, cell) for cell in networks]
+unlike = []  # pairs of targets and shadow models of Fig. 12
+for target in networks:
+    for shadow in sparse:
+        if target[0] == shadow[0] and target != shadow:
+            unlike.append((target, shadow))
+pairs = dict.fromkeys([*alike, *unlike, *random_pairs])
 
 # %%
-variants, attackers_models = {}, {}
-for target, shadow in pairs:
-    variants[target, shadow] = study.target_networks(populations[target])
-    attackers_models[target, shadow] = study.shadow_models(populations[shadow])
-shadow_signals = {p: study.shadow_models(each).signals() for p, each in populations.items()}
-removed = {cell: study.removed(populations[cell]) for cell in sparse}
+shadow_signals = {p: study.shadow_models(each).signals() for p, each in networks.items()}
+removed = {cell: study.removed(networks[cell]) for cell in sparse}
 comparison = lab.compare(
-    variants,
+    {(target, shadow): networks[target] for target, shadow in pairs},
     {"SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)},
     targets=victims,
-    shadows=attackers_models,
+    shadows={(t, shadow): study.shadow_models(networks[shadow]) for t, shadow in pairs},
     also=[shadow_signals, removed],
 )
 
 # %% [markdown]
 # ## Another sparsity (Fig. 12)
-# A line for each sparsity of the targets; 0 is dense. Level lines mean that the sparsity of the
+# A line for each sparsity of the targets; 0 is dense. A level line means that the sparsity of the
 # shadow models does not matter.
 
 
@@ -196,29 +181,15 @@ def mean_over(losses):
     return audit.Estimate(np.nan, -np.inf, np.inf, resolved=False, reason=reason)
 
 
-def in_words(estimate):
-    """A loss in points or percent, for a title."""
-    return f"{100 * estimate.value:.1f}" if estimate.resolved else "an unknown number of"
-
-
-rows = []
-for target, shadow in pairs:
-    if target[0] == shadow[0]:
-        label = f"targets at {target[1]:.0%} sparsity" if target[1] else "dense targets"
-        row = {"pruner": target[0], "targets": label, "shadow models": shadow[1]}
-        rows.append(row | {"value": audit.mean_ci(found(target, shadow))})
-rows = sorted(rows, key=lambda row: row["targets"])
-
 # %%
-members = {}
-for target in populations:
-    members[target] = comparison.estimate((target, target), "", "member accuracy")
-able = [target for target in sparse if members[target].value >= knows]
-same_pruner = []
-for target, shadow in pairs:
-    if target[0] == shadow[0] and target != shadow and target in able:
-        same_pruner.append((target, shadow))
-other = mean_over([loss(*pair) for pair in same_pruner])
+members = {cell: comparison.estimate((cell, cell), "", "member accuracy") for cell in networks}
+judged = [pair for pair in unlike if members[pair[0]].value >= knows]
+other = mean_over([loss(*pair) for pair in judged])
+rows = []
+for target, shadow in [*alike, *unlike]:
+    label = f"targets at {target[1]:.0%}" if target[1] else "dense targets"
+    row = {"pruner": target[0], "targets": label, "shadow models": shadow[1]}
+    rows.append(row | {"value": audit.mean_ci(found(target, shadow))})
 report.curves(
     rows,
     "shadow models",
@@ -226,105 +197,60 @@ report.curves(
     facet="pruner",
     null=0.5,
     level="guess",
-    title=f"Another sparsity of the shadow models costs SAMIA {in_words(other)} points",
+    title=f"Another sparsity of the shadow models costs SAMIA {100 * other.value:.1f} points",
     xlabel="sparsity of the shadow models",
     ylabel="attack accuracy",
 )
 
 # %% [markdown]
 # ## Accuracy of the shadow models
-# Means over unlike pairs whose targets have learned. Does the loss come from poor shadow models, or
-# from shadow models that are pruned less?
+# Does the loss come from shadow models that are less accurate than the right ones?
 
 # %%
-skill = {}
+skill = {}  # mean test accuracy of the shadow models
 for pruning, steps in shadow_signals.items():
     skill[pruning] = np.mean([comparison.results[step]["accuracy_test"] for step in steps])
-
-
-def kind_of(target, shadow):
-    """How shadow models differ from those pruned as the targets: in sparsity, in accuracy."""
-    accuracy = "at least as accurate" if skill[shadow] >= skill[target] else "less accurate"
-    if shadow[1] == target[1]:
-        return "as sparse", accuracy
-    return ("pruned less" if shadow[1] < target[1] else "pruned more"), accuracy
-
-
-losses = {}  # relative losses of unlike pairs, by kind
-for target, shadow in pairs:
-    if target != shadow and target in able:
-        relative = loss(target, shadow) / found(target, target)
-        losses.setdefault(kind_of(target, shadow), []).append(relative)
-
-# %%
+by_skill = {"at least as accurate": [], "less accurate": []}
+for target, shadow in judged:
+    label = "at least as accurate" if skill[shadow] >= skill[target] else "less accurate"
+    by_skill[label].append(loss(target, shadow))
 rows = []
-accurate = []
-for sparser in ("pruned less", "as sparse", "pruned more"):
-    for accuracy in ("at least as accurate", "less accurate"):
-        each = losses.get((sparser, accuracy), [])
-        row = {"shadow models": sparser, "accuracy": accuracy}
-        rows.append(row | {"value": mean_over(each)})
-        if accuracy == "at least as accurate":
-            accurate += each
-fair = mean_over(accurate)
-report.profile(
-    rows,
-    "shadow models",
-    hue="accuracy",
-    null=0.0,
-    level="no loss",
-    title=f"Shadow models at least as accurate cost SAMIA {in_words(fair)} % of its accuracy",
-    xlabel="shadow models, compared with the targets",
-    ylabel="relative loss of attack accuracy",
+for label, losses in by_skill.items():
+    row = {"shadow models, compared with the right ones": label, "pairs": len(losses)}
+    rows.append(row | {"lost attack accuracy": mean_over(losses)})
+report.table(
+    rows, caption=f"Pairs of Fig. 12 whose targets have learned; mean over {victims} targets"
 )
-
-# %%
-rows = []
-for target in sparse:
-    row = {"targets": audit.described(target), "member accuracy": members[target]}
-    row["test accuracy of shadow models"] = skill[target]
-    row["attack accuracy"] = audit.mean_ci(found(target, target))
-    row["by dense shadow models"] = audit.mean_ci(found(target, (target[0], 0.0)))
-    rows.append(row)
-caption = f"Mean over {victims} targets, attacked by {shadows} shadow models. Tab. 1 prints losses"
-report.table(rows, caption=f"{caption} from −.6 to 6.9 % in ten cases, 12.4 and 26.8 % in two")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-gains = [-audit.mean_ci(loss(*pair)) for pair in same_pruner] or [mean_over([])]
-turned = []  # the second of a pair is pruned less, or not at all
-for target, shadow in same_pruner:
-    if shadow[1] < target[1] and (shadow in able or not shadow[1]):
-        turned.append((target, shadow))
-both_ways = [loss(a, b) - loss(b, a) for a, b in turned]
-relative = [loss(a, b) / found(a, a) for a, b in random_pairs if a in able]
-pruning_acts = comparison.pruned_as_asked({c: removed[c] for c in sparse if c[0] != "slimming"})
-dense = (PRUNERS[0], 0.0)
-seen = comparison.estimate((dense, dense), "SAMIA", "accuracy")
-pruning_acts["SAMIA finds members of the dense network"] = seen.low > 0.5
+gains = [-audit.mean_ci(loss(*pair)) for pair in judged] or [mean_over([])]
+relative = [loss(a, b) / found(a, a) for a, b in random_pairs if members[a].value >= knows]
+asked = {cell: steps for cell, steps in removed.items() if cell[0] != "slimming"}
+checks = comparison.pruned_as_asked(asked)
+seen = comparison.estimate(alike[0], "SAMIA", "accuracy")
+checks["SAMIA finds members of the dense network"] = seen.low > 0.53
 magnitude = [members[cell].value for cell in sparse if cell[0] == "L1 unstructured"]
-
-# %%
 report.judge(
     claims,
     other_sparsity=other,
-    equally_accurate=fair,
     sometimes_helps=audit.largest(gains),
     unknown=mean_over(relative),
-    direction=mean_over(both_ways),
-    checks={claim.name: pruning_acts for claim in claims},
+    equally_accurate=mean_over(by_skill["at least as accurate"]),
+    checks={claim.name: checks for claim in claims},
     regime={
-        "dense member accuracy": members[dense],
-        "dense test accuracy": comparison.accuracy((dense, dense)),
+        "dense member accuracy": members[dense[0]],
+        "dense test accuracy": comparison.accuracy(alike[0]),
         "lowest member accuracy, L1 unstructured": min(magnitude),
     },
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the samples, and each way of pruning has one set of
-# shadow models and one attack network. Pairs overlap, so that they are no independent evidence.
+# **Limits.** All targets share one half of the samples, and each pruning has one set of shadow
+# models and one attack network. Pairs overlap, so that they are no independent evidence. Tab. 1
+# prints losses under 7 % in ten of twelve cases, 12.4 and 26.8 % in two.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

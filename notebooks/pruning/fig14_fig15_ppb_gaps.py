@@ -13,15 +13,15 @@
 # and non-member data is significantly reduced" (section 6.2).
 #
 # **Setup.** A pruned network is fine-tuned with PPB, which penalizes how much the ranked
-# posteriors of two members differ, or without a defence (Base). A *gap* is the difference of the
-# means over members and over non-members, of the confidence in the true class or of the
-# sensitivity to small noise.
+# posteriors of two members differ, or without a defence (Base), for the same number of epochs. A
+# *gap* is the difference of the means over members and over non-members, of the confidence in the
+# true class or of the sensitivity to small noise.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Early stopping*: Base with less training, at matched attack AUC: test accuracies are
-#    compared where Conf, an attack by the confidence alone, has the same AUC on both networks.
-# 2. *The dense network*, whose gaps PPB should have.
+# 1. *Early stopping*: Base with less training. Its test accuracy is compared with PPB's where
+#    Conf, an attack by the confidence alone, has the same AUC on both (*at matched attack AUC*).
+# 2. *Another order of batches*: how many predicted classes of Base change without any defence.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -36,7 +36,7 @@ shadows = 5  # shadow models of Conf, which split the attacker's half (paper: 5)
 sparsity = 0.6  # share of the weights that is removed (paper: .7 in Fig. 1; not stated here)
 ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
 queries = 10  # noisy copies of each sample (paper: 10)
-dense_stops = [2]  # epochs of the dense network, then pruned: the earliest stopping (ours)
+dense_stops = [2, 3, 4, 6]  # epochs of the dense network, then pruned: early stopping (ours)
 stops = [1, 2, 4]  # epochs after pruning at which Base is stopped (ours)
 epochs = 12  # of the dense network, at most (published code: 100)
 retrain_epochs = 6  # epochs after pruning, at most (published code: half of `epochs`)
@@ -45,14 +45,19 @@ batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
 decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
 learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
-seed = 7  # evaluation seed: of design, initialisation and order
-pilots = [0, 1]  # seeds on which the rules were set
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
-from leak_atlas.localization.divergence import behaviours, gap_by_class, gaps, same_predictions
+from leak_atlas.localization.divergence import (
+    behaviours,
+    gap_by_class,
+    gaps,
+    same_predictions,
+)
 from leak_atlas.recipe import PPB, Data, Model, PruningStudy, Schedule, Threshold
 
 relative = "divided by the mean gap of the dense networks"
@@ -62,21 +67,24 @@ claims = report.claims(
     report.Claim(
         "confidence_falls",
         "PPB lowers the confidence gap",
-        quantity=f"confidence gap: PPB (weight {ppb:g}) minus Base",
+        quantity="confidence gap: PPB minus Base",
         below=0.0,
-        margin=0.03,
+        margin=0.02,
         paper="Fig. 14",
         quote=reduced,
         section="6.2",
         control=same_start,
         headline=True,
     ),
+    report.early_stopping_claim(
+        "beats_stopping", "networks fine-tuned with PPB", attack="Conf", headline=True
+    ),
     report.Claim(
         "sensitivity_falls",
         "PPB lowers the sensitivity gap",
         quantity=f"sensitivity gap: PPB minus Base, {relative}",
         below=0.0,
-        margin=0.25,
+        margin=0.25,  # a quarter of a dense network's gap
         paper="Fig. 14",
         quote=reduced,
         section="6.2",
@@ -86,7 +94,7 @@ claims = report.claims(
         "as_dense",
         "With PPB the confidence gap is about that of the dense network",
         quantity="confidence gap: PPB minus dense network",
-        within=0.05,
+        within=0.05,  # "close" is read generously
         paper="Fig. 15",
         quote="the divergence of the pruned model is close to that of the original model",
         section="6.2",
@@ -94,17 +102,15 @@ claims = report.claims(
     ),
     report.Claim(
         "classes_kept",
-        "PPB keeps the predicted classes of the network without a defence",
-        quantity="share of non-members for which PPB and Base predict the same class",
-        above=0.95,
-        margin=0.05,
+        "PPB changes no more predicted classes of Base than another order of batches does",
+        quantity="share of non-members with the class that Base predicts: PPB minus Base with "
+        "another order of batches",
+        above=-0.02,
+        margin=0.02,
         paper="section 6.2",
         quote="the PPB defense will not change the predicted classes of the pruned models",
         section="6.2",
-        control=same_start,
-    ),
-    report.early_stopping_claim(
-        "beats_stopping", "networks fine-tuned with PPB", attack="Conf", headline=True
+        control=f"{same_start}; another order of batches",
     ),
     regime={
         "dense member accuracy": 0.95,
@@ -132,32 +138,28 @@ study = PruningStudy(
     precision=precision,
 )
 pruner = "L1 unstructured"
-base = study.pruned(pruner, sparsity)
-variants = {"dense": study.dense, "Base": base}
+variants = {"dense": study.dense, "Base": study.pruned(pruner, sparsity)}
 variants["PPB"] = study.pruned(pruner, sparsity, PPB(ppb))
-sensitivity = {}
-for variant, population in variants.items():
-    sensitivity[variant] = study.target_networks(population).sensitivity(queries)
-removed = {(pruner, sparsity): study.removed(base)}
+pruned = study.target_networks(study.dense.pruned(pruner, sparsity))
+reordered = pruned.train(study.tuning, order=1).signals()
+sensitivity = study.sensitivities(variants, queries)
+removed = {(pruner, sparsity): study.removed(variants["Base"])}
 comparison = lab.compare(
     variants,
     {"Conf": Threshold()},
     targets=victims,
     checkpoints={"Base": study.pruned_early(pruner, sparsity, dense_stops, stops)},
-    also=[sensitivity, removed],
+    also=[sensitivity, removed, reordered],
 )
 
 # %%
-networks = {}  # how each target behaves, sample by sample
-for variant, population in variants.items():
-    steps = study.target_networks(population).signals(), sensitivity[variant]
-    networks[variant] = behaviours(comparison.results, *steps)
+networks = behaviours(comparison.results, variants, sensitivity)
 drift = {variant: gaps(each) for variant, each in networks.items()}
 unit = {"confidence": 1.0, "sensitivity": abs(drift["dense"]["sensitivity"].mean())}
 
 
 def change(kind, other):
-    """By how much PPB raises a gap above that of another variant."""
+    """A gap of PPB minus that of another variant."""
     one = drift["PPB"][kind] / unit[kind]
     return audit.paired_difference(one, drift[other][kind] / unit[kind])
 
@@ -193,27 +195,28 @@ report.histograms(
 # ## By class (Fig. 15)
 
 # %%
-classes = study.data.classes
-by_class = {}
+rows = []
 for variant, each in networks.items():
     columns = [(one["confidence"], one["member"], one["label"]) for one in each]
-    by_class[variant] = np.array([gap_by_class(*one, classes) for one in columns])
-order = np.argsort(-by_class["Base"].mean(axis=0))
-rows = []
-for variant in variants:
-    for number in order:
-        value = audit.mean_ci(by_class[variant][:, number])
-        rows.append({"class": str(number), "network": variant, "value": value})
-smaller = (by_class["PPB"] < by_class["Base"]).mean()
+    by_class = np.array([gap_by_class(*one, study.data.classes) for one in columns])
+    for number, values in enumerate(by_class.T):
+        row = {"class": str(number), "network": variant}
+        rows.append(row | {"value": audit.mean_ci(values)})
+far = change("confidence", "dense")
+side = report.effect(far, "above", "below", "about")
 report.profile(
     rows,
     "class",
     hue="network",
     null=None,
-    title=f"PPB's confidence gap is smaller than Base's in {smaller:.0%} of classes",
-    xlabel="class, largest gap of Base first",
+    title=f"With PPB the confidence gap is {side} that of the dense network",
+    xlabel="class",
     ylabel="confidence gap",
 )
+
+# %% [markdown]
+# ## Against early stopping
+# Base after fewer epochs, counted from the start of the dense network.
 
 # %%
 rows = []
@@ -226,34 +229,37 @@ for variant in comparison.variants:
         row["confidence gap"] = audit.mean_ci(drift[variant]["confidence"])
         row["sensitivity gap"] = audit.mean_ci(drift[variant]["sensitivity"])
     rows.append(row)
-price = comparison.contrast("PPB", "Base", metric="test accuracy")
-caption = f"Mean over {victims} targets, {sparsity:.0%} sparsity. Test accuracy of PPB minus Base"
-report.table(rows, caption=f"{caption}: {100 * price.value:+.1f} points".replace("-", "−"))
+report.table(rows, caption=f"Mean over {victims} targets, {sparsity:.0%} sparsity")
 
 # %% [markdown]
 # ## Verdicts
 
+
 # %%
-same_class = []
-for with_ppb, without in zip(
-    study.target_networks(variants["PPB"]).signals(),
-    study.target_networks(base).signals(),
-    strict=True,
-):
-    same_class.append(same_predictions(comparison.results[with_ppb], comparison.results[without]))
-pruning_acts = comparison.pruned_as_asked(removed)
+def agreement(steps):
+    """Share of each target's non-members for which a network predicts the class that Base does."""
+    undefended = variants["Base"].signals()[:victims]
+    both = zip(steps, undefended, strict=True)
+    return [same_predictions(comparison.results[a], comparison.results[b]) for a, b in both]
+
+
+with_ppb = agreement(variants["PPB"].signals()[:victims])
+without = agreement(reordered)
+acts = comparison.pruned_as_asked(removed)
 fits = comparison.contrast("Base", "PPB", metric="member accuracy")
-pruning_acts["PPB lowers the accuracy on members"] = fits
+acts["PPB lowers the accuracy on members"] = fits
+note = f"PPB keeps {np.mean(with_ppb):.0%} of Base's classes, another order {np.mean(without):.0%}"
 
 # %%
 report.judge(
     claims,
     confidence_falls=fall,
-    sensitivity_falls=change("sensitivity", "Base"),
-    as_dense=change("confidence", "dense"),
-    classes_kept=audit.mean_ci(same_class, bounds=(0, 1)),
     beats_stopping=comparison.early_stopping("PPB", "Conf"),
-    checks={claim.name: pruning_acts for claim in claims},
+    sensitivity_falls=change("sensitivity", "Base"),
+    as_dense=far,
+    classes_kept=audit.paired_difference(with_ppb, without),
+    notes={"classes_kept": note},
+    checks={claim.name: acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),
@@ -262,9 +268,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the samples. A smaller gap need not be less leakage:
-# Conf's AUC, which looks at the order of the samples alone, can stay. How often two fine-tunings of
-# Base agree is not measured: 95 % of the predicted classes may be out of reach for any defence.
+# **Limits.** All targets share one half of the samples. A smaller gap need not be less leakage: the
+# AUC of Conf, which looks at the order of the samples alone, can stay. One weight of PPB is tried.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

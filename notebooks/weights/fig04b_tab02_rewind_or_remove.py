@@ -7,181 +7,297 @@
 # ---
 
 # %% [markdown]
-# # Is it where the critical weights are, or that norms are among them?
+# # Should vulnerable weights be removed, trained anew, or rewound and frozen?
 #
-# **CWRF, section 4.4 and Tab. 2.** What happens to the share *r* of the weights that score highest? **A1** removes
-# them and trains the rest. **A2** puts them back to their initial values and trains them alone. **A3**, which is CWRF,
-# puts them back, holds them there and trains the rest. All three train with RelaxLoss.
+# **The paper.** Fang & Kim (2026), section 4.4: removing vulnerable weights "leads to
+# unrecoverable accuracy crash for the model, unlike the cases of A2 & A3".
 #
-# **The paper says** that A1 destroys the network at every *r*, so it is the *location* of these weights that matters;
-# that at a small *r* A3 is more accurate than A2 and than RelaxLoss from scratch; that at 3 and 5 % A3's gap between
-# training and test loss is smaller than A2's, by 0.139 and 0.147 nats. At 0.1 % its table has it larger, by 0.469.
+# **Setup.** A score finds the share *r* of most vulnerable weights. *A1* removes them and trains
+# the others. *A2* rewinds them to their initial values and trains them alone. *A3*, which is CWRF,
+# rewinds and freezes them and trains the others. All train with the defence RelaxLoss.
 #
-# **It would be wrong if** removing did no harm, or A3 were no better. **It would be beside the point if** norms did it:
-# they are scored too, and a layer whose scales are all zero says nothing and cannot learn. Or if training from scratch,
-# for as many epochs in all, did as well; or any weights, at random; or nothing rewound: the line at *equal leak*, from
-# the ordinary network over RelaxLoss's strengths. Where much is rewound, much must be learnt anew: that is tried longer.
+# **Controls.** Controls 1 and 2 decide.
+#
+# 1. *A1 without norms*: the weights of norms are not removed. A norm whose weights are all zero
+#    blocks its layer.
+# 2. *Nothing rewound*: RelaxLoss after ordinary training, for the same number of epochs.
+# 3. *Early stopping* of ordinary training at matched AUC: the accuracies of two networks are
+#    compared where the attack LiRA has the same AUC on both.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
-width = 8  # channels of stage 1 (paper: 64)
-stem = "conv3"  # first layer, as the paper has it
-pool = 600  # samples from which each model draws half (paper: lost)
-dev = 300  # samples outside the pool, here unused: the networks are those of Tab. 3
+width = 8  # channels of stage 1 (64 by the architecture)
+pool = 600  # samples from which each network draws half (paper: lost)
+dev = 300  # samples outside the pool, not used here: the networks are those of the other pages
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
-test = 600  # test samples (paper: all)
-rates = [0.001, 0.05, 0.2, 0.5]  # r, share of the weights, smallest first (paper: 0.001, 0.01, 0.03, 0.05)
-compared = 0.2  # the rate of them at which retraining is longer too: rewinding does something there (ours)
+test = 600  # test samples (paper: not stated)
+smallest = 0.001  # r of the claims on accuracy (paper: 0.001)
+judged = 0.05  # r of the claims on loss and leakage (paper: 0.03, 0.05)
+between = []  # other r, shown only (paper: 0.01, 0.03)
 balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
 score_steps = 30  # updates of the score (paper: lost; "tens")
 score_batch = 32  # members, and reference samples, of each update (paper: lost)
-alphas = [0.15, 0.3]  # RelaxLoss target losses of the line, nats; the last one is that of all arms (paper: lost)
-epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 4  # epochs of a retraining (paper: lost), a longer one has epochs; all even, RelaxLoss alternates
+alpha = 0.3  # target loss of RelaxLoss, nats (paper: its authors'; they have 1 on CIFAR-10)
+epochs = 12  # epochs of ordinary training (paper: lost)
+stops = [3, 4, 6, 8]  # epochs at which ordinary training is stopped early (our control)
+retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss alternates (paper: lost)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
-removals = 4  # of the models, those that are trained on after a removal: its effects are large
+shadows = 10  # networks; each is attacked by the others, less its complement (paper: 8 shadows)
 learnt = 0.6  # least test accuracy of an ordinary network that has learnt (ours)
-seed = 1  # seed of design, initialisation and order
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.data.designs import Role
-from leak_atlas.engine.selection import highest
-from leak_atlas.localization.score_maps import maps, shares
-from leak_atlas.recipe import Data, LiRA, Model, Population, Random, RandomHalves, RelaxLoss, Schedule, Setup, Vulnerability, self_audit
-from scipy.special import log_softmax
+from leak_atlas.localization.divergence import losses
+from leak_atlas.recipe import (
+    Data,
+    LiRA,
+    Model,
+    RelaxLoss,
+    RewindStudy,
+    Schedule,
+    Vulnerability,
+    self_audit,
+)
 
-small, mid, alpha = rates[0], min(r for r in rates if r >= 0.03), alphas[-1]
-alive, at = "test accuracy after retraining, minus half of the ordinary network's", f"at r = {100 * small:g} %"
-gain, at_mid, later = "test accuracy at equal AUC of LiRA, A3 minus", f"at r = {100 * mid:g} %", f"{epochs} epochs at {100 * compared:g} %"
-helps, same = {"above": 0.02, "margin": 0.04}, "equal epochs in all; paired"
+
+def percent(share):
+    return f"{100 * share:g} %"
+
+
+a1, a2, a3 = "A1 (removed)", "A2 (trained alone)", "A3 (frozen, CWRF)"
+at_smallest, at_judged = f"at r = {percent(smallest)}", f"at r = {percent(judged)}"
+paired = "the same number of epochs in total; paired over networks"
 claims = report.claims(
-    report.Claim("removing_destroys", "Without the critical weights the network is destroyed", f"{alive}, largest over r", below=0.0, paper="section 4.4", control="next"),
-    report.Claim("others_do_not", "Without all of them but norms it lives", f"{alive}, {at}", above=0.0, ours=True, control="as many others at random; paired"),
-    report.Claim("beats_scratch", f"A3 beats RelaxLoss from scratch {at_mid}", f"{gain} scratch", paper="section 4.4", control=same, **helps),
-    report.Claim("smaller_gap", f"A3's gap is smaller than A2's {at_mid}", "test minus training loss, nats, A2 minus A3", above=0.05, margin=0.05,
-        paper="Tab. 2: 0.139 at 3 %, 0.147 at 5 %", control=same),
-    report.Claim("rewinding_helps", f"A3 beats nothing rewound {at_mid}", f"{gain} the line", ours=True, control=same, **helps),
-    report.Claim("helps_longer", f"A3 beats it after {later}", f"{gain} the line", ours=True, control=same, **helps),
-    report.Claim("score_matters", "There it beats any weights rewound", f"{gain} random's", ours=True, control=f"as many weights at random; {same}", **helps),
-    regime={"member accuracy": 0.95, "test accuracy": learnt},
-)  # fmt: skip
+    report.Claim(
+        "crash",
+        f"Networks whose {percent(smallest)} most vulnerable weights are removed crash",
+        quantity=f"test accuracy {at_smallest}: {a1} minus the lower of A2 and A3",
+        below=-0.2,  # our reading of "crash"
+        margin=0.1,
+        paper="section 4.4",
+        quote="unrecoverable accuracy crash for the model, unlike the cases of A2 & A3",
+        section="4.4",
+        control="the next claim; paired over networks",
+        headline=True,
+    ),
+    report.Claim(
+        "norms",
+        "Networks do not crash if the removal spares the weights of norms",
+        quantity=f"test accuracy {at_smallest}: A1 without norms minus {a3}",
+        above=-0.2,
+        margin=0.1,
+        ours="our control",
+        control="the same weights but for those of norms; paired over networks",
+        headline=True,
+    ),
+    report.Claim(
+        "frozen_or_trained",
+        f"{a3} is more accurate than {a2} {at_smallest}",
+        quantity=f"test accuracy {at_smallest}: {a3} minus {a2}",
+        above=0.0,
+        margin=0.02,
+        paper="section 4.4",
+        quote="the performance gap between A2 and A3",
+        section="4.4",
+        control=paired,
+    ),
+    report.Claim(
+        "beats_scratch",
+        f"{a3} is more accurate than RelaxLoss from scratch {at_smallest}",
+        quantity=f"test accuracy {at_smallest}: {a3} minus from scratch",
+        above=0.0,
+        margin=0.02,
+        paper="section 4.4",
+        quote="it even outperforms the baseline model that is trained from scratch",
+        section="4.4",
+        control=paired,
+    ),
+    report.Claim(
+        "smaller_gap",
+        f"A3's loss gap is smaller than A2's and than that from scratch {at_judged}",
+        quantity=f"loss gap, nats, {at_judged}: the lower of A2 and from scratch, minus A3",
+        above=0.0,
+        margin=0.05,  # nats; Tab. 2: 0.148 to A2, 0.380 to scratch
+        paper="Tab. 2",
+        quote="significantly better loss gap compared to A2 and the model trained from scratch",
+        section="4.4",
+        control=paired,
+    ),
+    report.rewinding_claim("rewinding_helps", f"{a3} networks {at_judged}"),
+    report.early_stopping_claim("beats_stopping", f"{a3} networks {at_judged}"),
+    regime={"ordinary member accuracy": 0.95, "ordinary test accuracy": learnt},
+)
 claims
 
 # %% [markdown]
-# Each model, a shadow too, scores its own weights and walks the whole chain from its own initialisation.
+# ## Models
+# Each network, shadow models too, is scored and edited by itself.
 
 # %%
-long, short, whole = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs, epochs + retrain_epochs))
-design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-setup = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision)
-private, ordinary = RelaxLoss(alpha), setup.trained()
-by, anyhow = ordinary.score(Vulnerability(weight=balance, steps=score_steps, batch=score_batch)), ordinary.score(Random(seed))
-rewound = {r: ordinary.rewind_weights(by, r) for r in rates}
-held = {r: each.freeze_weights(by, r) for r, each in rewound.items()}
-others = ordinary.rewind_weights(anyhow, compared).freeze_weights(anyhow, compared)
-ways = {("ordinary", None): ordinary, ("from scratch", None): setup.trained(private, whole)}
-ways |= {("nothing rewound", a): ordinary.train(short, RelaxLoss(a)) for a in alphas}
-ways |= {("A3", r): each.train(short, private) for r, each in held.items()}
-ways["A3, cross-entropy", compared] = held[compared].train(short)
-ways["A2", mid] = rewound[mid].freeze_weights(by, mid, rest=True).train(short, private)
-more = {("nothing rewound", alpha): ordinary, ("A3", compared): held[compared], ("random", compared): others}
-ways |= {(f"{way}, longer", r): each.train(long, private) for (way, r), each in more.items()}
-pairs = {"all": (by, "all"), "norms": (by, "norms"), "others": (by, "others"), "random": ([score.shuffle(seed) for score in by], "others")}
-cut = {(name, r): ordinary.remove(score, r, part) for name, (score, part) in pairs.items() for r in (small, mid)}
-after = {key: Population(cut[key].states[:removals]).train(short, private) for key in cut if key not in (("norms", mid), ("random", mid))}
-signals = {key: each.signals() for key, each in ways.items()}
-edited = {("rewound", r): each.signals() for r, each in rewound.items()} | {key: each.signals() for key, each in cut.items()}
-retrained = {key: each.signals() for key, each in after.items()}
-attacks = {(key, "LiRA"): each.attack(LiRA()) for key, each in ways.items()}
+study = RewindStudy(
+    Data(data, pixels),
+    Model(model, width),
+    Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    criterion=Vulnerability(weight=balance, steps=score_steps, batch=score_batch),
+    pool=pool,
+    test=test,
+    models=shadows,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+relaxloss = RelaxLoss(alpha)
+rates = sorted([smallest, *between, judged])
+ordinary, scratch, tuned = "ordinary", "from scratch", "nothing rewound"
+spared = ("A1 without norms", percent(smallest))
 
 # %%
-results = lab.realize(by, signals, edited, retrained, attacks, self_audit(ordinary))
+variants = {ordinary: study.ordinary, scratch: study.defended(relaxloss, epochs + retrain_epochs)}
+variants[tuned] = study.tuned(relaxloss)
+right_after = {}
+for r in rates:
+    removed = study.ordinary.remove(study.scores, r)
+    rewound = study.ordinary.rewind_weights(study.scores, r)
+    alone = rewound.freeze_weights(study.scores, r, rest=True)
+    variants[a1, percent(r)] = removed.train(study.short, relaxloss)
+    variants[a2, percent(r)] = alone.train(study.short, relaxloss)
+    variants[a3, percent(r)] = study.inside(r, relaxloss)
+    right_after[a1, percent(r)] = removed.signals()
+    right_after[a3, percent(r)] = study.rewound(r).signals()
+without_norms = study.ordinary.remove(study.scores, smallest, "others")
+variants[spared] = without_norms.train(study.short, relaxloss)
+
+comparison = lab.compare(
+    variants,
+    {"LiRA": LiRA()},
+    checkpoints={ordinary: stops},
+    also=[right_after, self_audit(study.ordinary)],
+)
 
 # %% [markdown]
-# ## A1, and what the norms do
-# *Random* removes as many others of each layer. Where a layer loses all its scales, A1 could not but destroy.
+# ## Accuracy by r
+# After retraining, as in the paper's figure. The dotted line is RelaxLoss from scratch.
 
 # %%
-found = audit.Comparison.of(results, signals, attacks)
-right, grown = ({key: [float(results[s]["accuracy_test"]) for s in each] for key, each in those.items()} for those in (edited, retrained))
-usual = found.accuracies["ordinary", None]
-left = {key: audit.paired_difference(each, [a / 2 for a in usual[:removals]]) for key, each in grown.items()}
-names = dict(zip(pairs, ("A1: all", "its norms", "all but norms", "random, but norms"), strict=True))
-shown = [(key, "right after it", right[key]) for key in cut] + [(key, "trained on", each) for key, each in grown.items()]
-points = [{"removed": names[k], "r": f"{100 * r:g} %", "of": of, "value": audit.mean_ci(each)} for (k, r), of, each in shown]
-gone = [one.of.removesuffix(".weight") for s in by for one in shares(highest(maps(results[s]), small)) if one.share == 1]
-often = max(gone, key=gone.count, default="no layer")
-layer = f"takes all of {often} in {gone.count(often)} of {shadows} networks"
-title = f"A{at[1:]} A1 {layer}; spared its norms, it {'lives' if left['others', small].low > 0 else 'may not live'}"
-report.profile(points, "r", hue="removed", facet="of", null=0.1, level="chance", xlabel="r", ylabel="test accuracy", title=title)
+rows = []
+for variant in variants:
+    if isinstance(variant, tuple):
+        name, r = variant
+        rows.append({"variant": name, "r": r, "value": comparison.accuracy(variant)})
+small = {name: (name, percent(smallest)) for name in (a1, a2, a3)}
+crash = [comparison.more_accurate(small[a1], small[other]) for other in (a2, a3)]
+kept = comparison.more_accurate(spared, small[a3])
+report.profile(
+    rows,
+    "r",
+    hue="variant",
+    null=comparison.accuracy(scratch).value,
+    level="RelaxLoss from scratch",
+    title=f"Removing {percent(smallest)} of the weights costs {-100 * crash[1].value:.0f} points of "
+    f"accuracy, or {-100 * kept.value:.0f} if norms are spared",
+    xlabel="r, share of the weights",
+    ylabel="test accuracy",
+)
 
 # %% [markdown]
-# ## A3 against doing nothing: accuracy at equal leak
-# The line joins RelaxLoss's strengths, from the ordinary network on, and has the longer retraining beside longer ones.
+# ## Accuracy and leakage
+# Down and right is better.
 
 # %%
-ends = {"": [("ordinary", None), *(("nothing rewound", a) for a in alphas)]}
-ends["longer"] = [*ends[""][:-1], ("nothing rewound, longer", alpha), ends[""][-1]]
-off = {key: found.at_matched_auc(key, ends["longer" if "longer" in key[0] else ""], "LiRA") for key in [*ways][1:] if "nothing" not in key[0]}
-told = ["less than" if each.high < 0.02 else "over" if each.low > 0.02 else "perhaps" for each in (off["A3", mid], off["A3, longer", compared])]
-few = {"nothing rewound": ends[""]} | {f"A3, {100 * r:g} %": [("A3", r)] for r in rates} | {"from scratch": [("from scratch", None)]}
-many = {"nothing rewound": ends["longer"], f"A3, {100 * compared:g} %": [("A3, longer", compared)], "random": [("random, longer", compared)]}
-points = [*found.plane(few, "LiRA", panel=f"retrained for {retrain_epochs} epochs"), *found.plane(many, "LiRA", panel=f"for {epochs} epochs")]
-title = f"At equal leak A3 gains {told[0]} two points at {100 * mid:g} %, {told[1]} two at {100 * compared:g} % after {epochs} epochs"
-report.tradeoff(points, null=None, xlabel="test accuracy", ylabel="AUC of LiRA", title=title)
-
+lines = {"ordinary, by epoch": [*comparison.checkpoints[ordinary], ordinary]}
+lines |= {f"{a3}, by r": [(a3, percent(r)) for r in rates]}
+lines |= {"RelaxLoss, nothing rewound": [tuned], "RelaxLoss from scratch": [scratch]}
+early = lines["ordinary, by epoch"]
+best = (a3, percent(judged))
+helps = comparison.at_matched_auc(best, early, "LiRA", other=tuned)
+verb = report.effect(
+    helps,
+    "significantly raises",
+    "significantly lowers",
+    "does not significantly change",
+)
+report.tradeoff(
+    comparison.plane(lines, "LiRA"),
+    null=None,
+    title=f"At matched AUC, rewinding {percent(judged)} {verb} test accuracy",
+    xlabel="test accuracy",
+    ylabel="AUC of LiRA",
+)
 
 # %%
-def losses(signals, role):
-    own = signals["role"] == role
-    return -log_softmax(signals["logits"][own].astype(float), axis=1)[range(own.sum()), signals["labels"][own]]
-
-
-paper = {("A2", 0.05): 0.4991, ("A3", 0.001): 0.6218, ("A3", 0.05): 0.3515, ("from scratch", None): 0.7311}
-fits = {key: [losses(results[s], Role.MEMBER) for s in each] for key, each in signals.items()}
-gaps = {key: [losses(results[s], Role.TEST).mean() - fit.mean() for s, fit in zip(each, fits[key], strict=True)] for key, each in signals.items()}
-members = {key: audit.mean_ci([float(results[s]["accuracy_member"]) for s in each]) for key, each in signals.items()}
-names = {key: key[0] + (f", alpha {key[1]:g}" if "nothing" in key[0] else f", {100 * key[1]:g} %" if key[1] else "") for key in ways}
-columns = {"member accuracy": members, "test accuracy": {key: found.accuracy(key) for key in ways}}
-columns |= {"right after rewinding": {("A3", r): audit.mean_ci(right["rewound", r]) for r in rates}}
-columns["member loss, mean"] = {key: audit.mean_ci([one.mean() for one in each]) for key, each in fits.items()}
-columns["member loss, median"] = {key: audit.mean_ci([np.median(one) for one in each]) for key, each in fits.items()}
-columns |= {"gap, nats": {key: audit.mean_ci(each) for key, each in gaps.items()}, "paper, gap": paper}
-columns |= {"LiRA, AUC": {key: found.leak(key, "LiRA")["auc"] for key in ways}, "at equal leak, minus the line's": off}
-told = f"Over {shadows} models; alpha is {alpha:g} where nothing is said. Gap: test minus training loss"
-report.table([{"way": names[key]} | {name: each.get(key) for name, each in columns.items()} for key in ways], paper="Tab. 2", caption=told)
+paper = {scratch: 0.7311}
+paper |= {(a2, "0.1 %"): 0.1529, (a2, "1 %"): 0.4158, (a2, "5 %"): 0.4991}
+paper |= {(a3, "0.1 %"): 0.6218, (a3, "1 %"): 0.4057, (a3, "5 %"): 0.3515}
+gap = {}
+rows = []
+for variant in variants:
+    signals = variants[variant].signals()
+    inside, outside = (
+        losses(comparison.results, signals, role) for role in (Role.MEMBER, Role.TEST)
+    )
+    gap[variant] = outside - inside
+    if variant[0] in (a1, spared[0]):
+        continue
+    row = {"network": audit.described(variant)}
+    row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
+    row["test accuracy"] = comparison.accuracy(variant)
+    row["loss gap, nats"] = audit.mean_ci(gap[variant])
+    row["loss gap, paper"] = paper.get(variant)
+    row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
+    rows.append(row)
+report.table(rows, caption=f"Mean over {shadows} networks. Loss gap: test minus members' loss")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-moved = {"RelaxLoss, longer, lowers LiRA's AUC inside A3": found.auc_difference(("A3, cross-entropy", compared), ("A3, longer", compared), "LiRA")}
-acts = {f"A3 {at_mid} leaks less than the ordinary network": found.auc_difference(("ordinary", None), ("A3", mid), "LiRA")}
+usual = losses(comparison.results, study.ordinary.signals(), Role.MEMBER)
+raised = {}
+for variant, signals in right_after.items():
+    after = losses(comparison.results, signals, Role.MEMBER)
+    words = f"{audit.described(variant)}: the members' loss rises before retraining"
+    raised[variant] = {words: audit.paired_difference(after, usual)}
+acts = {"RelaxLoss lowers the AUC of LiRA": comparison.contrast(ordinary, tuned, "LiRA")}
+smaller = [
+    audit.paired_difference(gap[other], gap[best]) for other in ((a2, percent(judged)), scratch)
+]
+acts |= raised[best]
 report.judge(
     claims,
-    removing_destroys=audit.largest(left["all", r] for r in (small, mid)),
-    others_do_not=left["others", small],
-    beats_scratch=found.at_matched_auc(("A3", mid), ends[""], "LiRA", ("from scratch", None)),
-    smaller_gap=audit.paired_difference(gaps["A2", mid], gaps["A3", mid]),
-    rewinding_helps=off["A3", mid],
-    helps_longer=off["A3, longer", compared],
-    score_matters=found.at_matched_auc(("A3, longer", compared), ends["longer"], "LiRA", ("random, longer", compared)),
-    checks=dict.fromkeys(("beats_scratch", "rewinding_helps"), acts) | dict.fromkeys(("helps_longer", "score_matters"), moved),
-    regime={"member accuracy": members["ordinary", None], "test accuracy": found.accuracy(("ordinary", None))},
+    crash=audit.largest(crash),
+    norms=kept,
+    frozen_or_trained=comparison.more_accurate(small[a3], small[a2]),
+    beats_scratch=comparison.more_accurate(small[a3], scratch),
+    smaller_gap=audit.least(smaller),
+    rewinding_helps=helps,
+    beats_stopping=comparison.early_stopping(best, "LiRA"),
+    checks={
+        "crash": raised[small[a1]],
+        "norms": raised[small[a1]],
+        "frozen_or_trained": raised[small[a3]],
+        "beats_scratch": raised[small[a3]],
+        "smaller_gap": acts,
+        "rewinding_helps": acts,
+        "beats_stopping": acts,
+    },
+    regime={
+        "ordinary member accuracy": comparison.estimate(ordinary, "", "member accuracy"),
+        "ordinary test accuracy": comparison.accuracy(ordinary),
+    },
 )
 
 # %% [markdown]
-# **Caveat.** After few epochs A3 at a large rate may leak with RelaxLoss as with cross-entropy, where its mean member
-# loss has not reached alpha (table): such rows say little of rewinding. A1 cuts a layer sooner in narrow networks than
-# in the paper's. Random weights differ in layers, too. Targets are each other's shadows. Rules, sizes and rates were
-# settled on draw 0, a referee's objections in hand, and are judged on this one (seed 1).
+# **Limits.** In a narrow network A1 empties a norm sooner than in the paper's. RelaxLoss has one
+# strength. The paper's figure has lost its numbers, so accuracies are not compared with it.
 
 # %%
-report.provenance(results)
+report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -149,7 +149,9 @@ results = lab.realize(attacks, signals, rewound, recipe.self_audit(study.ordinar
 # %%
 areas, accuracy, members = {}, {}, {}  # of each target
 for key, each in attacks.items():
-    areas[key] = np.concatenate([audit.auc(results[one]["scores"], results[one]["member"]) for one in each])
+    areas[key] = np.concatenate(
+        [audit.auc(results[one]["scores"], results[one]["member"]) for one in each]
+    )
 for variant, each in signals.items():
     accuracy[variant] = np.array([float(results[one]["accuracy_test"]) for one in each])
     members[variant] = np.array([float(results[one]["accuracy_member"]) for one in each])
@@ -159,7 +161,10 @@ widened = max(one.design_effect for each in attacks.values() for one in each)
 
 def effect(shadow_models, names=tuple(defences)):
     """CWRF's effect on the AUC of LiRA, of each target: mean over defences."""
-    changes = [areas[(name, inside), shadow_models] - areas[(name, scratch), shadow_models] for name in names]
+    changes = [
+        areas[(name, inside), shadow_models] - areas[(name, scratch), shadow_models]
+        for name in names
+    ]
     return np.mean(changes, axis=0)
 
 

@@ -61,7 +61,9 @@ from leak_atlas.recipe import (
 )
 
 last = moments[-1]
-quote = "the fine-tuned model can maintain accuracy on … while losing accuracy on … as much as possible"
+quote = (
+    "the fine-tuned model can maintain accuracy on … while losing accuracy on … as much as possible"
+)
 claims = report.claims(
     report.Claim(
         "unseen_members",
@@ -205,7 +207,9 @@ for kind in (seen, unseen, held_out, fresh, tests):
     row = {"samples": kind}
     row["before"] = audit.mean_ci(measured(accuracy, with_divergence, 0, kind))
     row[f"after {last} updates"] = audit.mean_ci(measured(accuracy, with_divergence, last, kind))
-    row[f"after {last} updates for members alone"] = audit.mean_ci(measured(accuracy, alone, last, kind))
+    row[f"after {last} updates for members alone"] = audit.mean_ci(
+        measured(accuracy, alone, last, kind)
+    )
     rows.append(row)
 report.table(rows, caption=f"Accuracy, mean over {networks} networks")
 

@@ -254,8 +254,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One *r* and one strength of each defence: the paper chose *r* by a grid, `fig08` varies
-# both. HAMP counts as untested until it defends with its authors' settings, which may need longer
-# training than here. The paper's ViT, and with it DP-SGD and PAST, is not run. A lower leak can come
+# both. HAMP counts as untested where it does not lower the AUC; `fig05b` shows that it reaches the
+# entropy that it asks for. The paper's ViT, and with it DP-SGD and PAST, is not run. A lower leak can come
 # with a lower accuracy: `fig08` compares networks at matched AUC.
 
 # %%

@@ -272,6 +272,15 @@ def test_paired_difference_removes_what_targets_share() -> None:
         audit.paired_difference(a, b[1:])
 
 
+def test_deviations_tell_which_variant_varies_more() -> None:
+    assert audit.deviations([1.0, 5.0, 2.0]).tolist() == [1, 3, 0]
+    rng = np.random.default_rng(0)
+    wide, narrow, other = rng.normal(0, [[3], [1], [1]], (3, 200))
+    assert audit.paired_difference(audit.deviations(wide), audit.deviations(narrow)).low > 1
+    null = audit.paired_difference(audit.deviations(narrow), audit.deviations(other))
+    assert null.low < 0 < null.high
+
+
 def test_audit_of_targets() -> None:
     rng = np.random.default_rng(0)
     member = rng.random((5, 4000)) < 0.5

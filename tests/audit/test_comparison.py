@@ -368,6 +368,55 @@ def test_early_stopping_needs_one_network_with_epochs() -> None:
         none.early_stopping("defended", "LiRA", "other")
 
 
+# --- attacks and defences of several networks
+
+
+def separable(hits: list[float]) -> dict[str, np.ndarray]:
+    """Attacks of 100 samples, each right on a share of a target's samples, half of them members."""
+    member = np.tile(np.arange(100) < 50, (len(hits), 1))
+    right = np.array([np.arange(100) % 50 < 50 * share for share in hits])
+    scores = np.where(right, member, ~member).astype(float)
+    return {"scores": scores, "member": member, "thresholds": np.full(len(hits), 0.5)}
+
+
+def defended() -> Comparison:
+    """Two networks without and with a defence, attacked by SAMIA and by Conf; three targets."""
+    attacks = {
+        ("a", "SAMIA"): separable([0.8, 0.7, 0.9]),
+        ("b", "SAMIA"): separable([0.7, 0.7, 0.7]),
+        ("a", "Conf"): separable([0.8, 0.8, 0.8]),
+        ("b", "Conf"): separable([0.6, 0.8, 0.6]),
+        ("a, defended", "SAMIA"): separable([0.6, 0.5, 0.6]),
+    }
+    test = {"a": [0.8, 0.7, 0.8], "b": [0.7, 0.7, 0.7], "a, defended": [0.7, 0.7, 0.6]}
+    members = {"a": [1.0, 0.9, 1.0], "b": [1.0, 1.0, 1.0], "a, defended": [0.8, 0.8, 0.8]}
+    return Comparison(test, attacks, members=members)
+
+
+def test_an_attack_is_the_most_accurate_where_no_other_one_is_more_accurate() -> None:
+    both = defended()
+    found = both.most_accurate("SAMIA", ["Conf"], ["a", "b"])  # a tie counts
+    assert found.value == pytest.approx(np.mean([1.0, 0.0, 1.0]))
+    assert both.most_accurate("Conf", ["SAMIA"], ["a"]).value == pytest.approx(2 / 3)
+
+
+def test_a_defence_gains_privacy_and_costs_accuracy() -> None:
+    balance = defended().gain_minus_cost(["a, defended"], ["a"], "SAMIA")
+    assert balance == pytest.approx([0.2 - 0.1, 0.2 - 0.0, 0.3 - 0.2])
+
+
+def test_a_defence_acts_on_networks_that_leak_and_fit() -> None:
+    both = defended()
+    acts = both.defence_acts(["a, defended"], ["a"], "SAMIA", "PPB", keeps=0.75)
+    found, fits, kept = acts.values()
+    assert found and kept and isinstance(fits, Estimate)
+    assert_paired(fits, np.array([1.0, 0.9, 1.0]), np.array([0.8, 0.8, 0.8]))
+    nothing = both.defence_acts(["a"], ["a, defended"], "SAMIA", keeps=0.99)
+    found, fits, kept = nothing.values()
+    assert not found and kept and isinstance(fits, Estimate) and fits.high < 0
+    assert not both.defence_acts(["a, defended"], ["a"], "SAMIA", keeps=0.9).popitem()[1]
+
+
 # --- exposed samples
 
 

@@ -108,8 +108,10 @@ def test_a_lead_covers_the_mean_over_settings() -> None:
     true = np.mean([truth(shift[1]) - 0.5 for shift in shifts])
     covered = []
     for _ in range(200):
-        settings = [simulated(rng, shift, pairs=6) for shift in shifts]
-        covered.append(covers(disparity.lead(settings, 1, [0]), true))
+        distances, seen = simulated(rng, np.concatenate(shifts), pairs=6)
+        first = [each[:2] for each in distances]
+        second = [each[2:] for each in distances]
+        covered.append(covers(disparity.lead([(first, seen), (second, seen)], 1, [0]), true))
     # |AUC - 0.5| of the silent part is a little above 0
     assert np.mean(covered) >= 0.9
 

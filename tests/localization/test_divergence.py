@@ -9,12 +9,14 @@ from leak_atlas.localization.divergence import (
     behaviour,
     behaviours,
     gap,
-    gap_at_accuracy,
     gap_by_class,
     gaps,
+    losses,
+    output_entropies,
     permuted_labels,
     same_predictions,
 )
+from leak_atlas.recipe import Data, Model, Population, PruningStudy, Schedule
 
 
 def test_gaps_by_hand() -> None:
@@ -23,15 +25,6 @@ def test_gaps_by_hand() -> None:
     assert gap_by_class(values, member, label, 3)[:2].tolist() == [1.0, 2.0]
     assert np.isnan(gap_by_class(values, member, label, 3)[2])
     assert np.isnan(gap(values, [True] * 4))
-
-
-def test_a_gap_with_the_accuracy_held_forgets_how_many_are_right() -> None:
-    values, member = [0.9, 0.8, 0.1, 0.1, 0.1], [True, False, False, False, False]
-    right = [1.0, 1.0, 0.0, 0.0, 0.0]
-    assert gap_at_accuracy(values, member, right, 0.25) == pytest.approx(gap(values, member))
-    assert gap_at_accuracy(values, member, right, 0.5) == pytest.approx(0.9 - (0.8 + 0.1) / 2)
-    assert gap_at_accuracy(values, member, [1.0] * 5, 0.5) == pytest.approx(gap(values, member))
-    assert np.isnan(gap_at_accuracy(values, [True] * 5, right, 0.5))
 
 
 def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> None:
@@ -47,7 +40,13 @@ def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> Non
     assert found["sensitivity"].tolist() == [2.0, 3.0]
     assert found["generalization"].tolist() == [1.0, 0.0]
     assert {name: gap(found[name], found["member"]) for name in GAPS}["sensitivity"] == -1.0
-    (same,) = behaviours({"signals": signals, "noise": sensitivity}, ["signals"], ["noise"])
+    (state,) = PruningStudy(
+        Data(pixels=8), Model(width=4), Schedule(1, 8), 1, pool=80, dev=8, targets=1
+    ).dense
+    population = Population((state, state))
+    noise = population.sensitivity()[:1]
+    results = {population.signals()[0]: signals, noise[0]: sensitivity}
+    (same,) = behaviours(results, {"dense": population}, {"dense": noise})["dense"]
     assert all(np.array_equal(same[name], found[name]) for name in found)
     assert {kind: values.tolist() for kind, values in gaps([same, same]).items()} == {
         "confidence": pytest.approx([0.65, 0.65]),
@@ -69,3 +68,26 @@ def test_labels_are_shuffled_on_each_side_alone() -> None:
     assert (permuted != label).mean() > 0.5
     for side in (member, ~member):
         assert np.array_equal(np.bincount(permuted[side]), np.bincount(label[side]))
+
+
+def test_losses_are_the_cross_entropy_of_each_network() -> None:
+    probability = np.array([0.5, 0.25, 0.9])
+    stored = {
+        "views": np.log(probability / (1 - probability))[:, None],
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.TEST]),
+    }
+    results = {"first": stored, "second": stored | {"role": stored["role"][::-1]}}
+    assert losses(results, results, Role.MEMBER) == pytest.approx(
+        [np.log(8) / 2, -np.log(0.25 * 0.9) / 2]
+    )
+    assert losses(results, ["first"], Role.TEST) == pytest.approx([-np.log(0.9)])
+
+
+def test_output_entropies_are_shares_of_the_largest_one() -> None:
+    certain, undecided = [0.0, 99.0, 0.0, 0.0], [1.0] * 4
+    stored = {
+        "logits": np.array([certain, undecided, undecided]),
+        "labels": np.array([1, 0, 0]),
+        "role": np.array([Role.MEMBER, Role.MEMBER, Role.TEST]),
+    }
+    assert output_entropies({"one": stored}, ["one"]) == pytest.approx([0.5])

@@ -1,5 +1,6 @@
 """A comparison of probes reads known disparities off its variants."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,6 +59,17 @@ def test_a_disparity_is_found_where_it_is(comparison: ProbeComparison) -> None:
     assert min(each) < lead.value < max(each) and lead.low > 0
 
 
+def test_which_variant_is_farther_from_the_same_network(comparison: ProbeComparison) -> None:
+    stage2 = comparison.farther("wide", "narrow", ["stage2.1"])
+    mirrored = comparison.farther("narrow", "wide", ["stage2.1"])
+    # half of the samples are 1 instead of 0.5 deviations away: a quarter each of four comparisons
+    assert stage2.value == pytest.approx(0.57, abs=0.02) and stage2.low > 0.5
+    assert stage2.value + mirrored.value == pytest.approx(1)
+    assert comparison.farther("wide", "narrow", ["stage1.1"]).value == pytest.approx(0.5)
+    both = comparison.farther("wide", "narrow", ["stage1.1", "stage2.1"])
+    assert both.value == pytest.approx((0.5 + stage2.value) / 2)
+
+
 def test_the_estimates_of_the_claims_of_an_onset(comparison: ProbeComparison) -> None:
     claims = report.onset_claims("stage2", "widths", "Fig. 1", "a quote", "3.3")
     estimates = comparison.onset("stage2.1")
@@ -74,3 +86,11 @@ def test_rows_and_histograms_are_what_figures_take(comparison: ProbeComparison) 
     panels = comparison.histograms(["stage2.1"], pair=3)
     seen, unseen = panels["wide", "stage2.1"]
     assert len(seen) == len(unseen) == SAMPLES // 2 and unseen.mean() > seen.mean()
+
+
+def test_the_network_that_learnt_least_counts(comparison: ProbeComparison) -> None:
+    tests = {"narrow": [0.6, 0.8], "wide": [0.9, 0.9]}
+    whole = audit.Comparison(tests, {}, members={"narrow": [1.0, 1.0], "wide": [1.0, 0.9]})
+    half = audit.Comparison({}, {}, members={"narrow": [0.8, 0.9], "wide": [1.0, 1.0]})
+    both = replace(comparison, whole=whole, half=half)
+    assert both.regime() == pytest.approx({"member accuracy": 0.85, "test accuracy": 0.7})

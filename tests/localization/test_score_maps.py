@@ -6,7 +6,16 @@ from scipy import stats
 
 from leak_atlas import BadInput
 from leak_atlas.engine.selection import highest
-from leak_atlas.localization.score_maps import agreement, flat, kinds, maps, overlap, shares
+from leak_atlas.localization.score_maps import (
+    concentration,
+    correlations,
+    flat,
+    kinds,
+    maps,
+    overlap,
+    shares,
+    shuffled_gradients,
+)
 
 GROUPS = {"stem.conv.weight": "conv", "stem.norm.weight": "norm", "head.fc.weight": "linear"}
 SHAPES = {"stem.conv.weight": (40, 50), "stem.norm.weight": (60,), "head.fc.weight": (30, 10)}
@@ -63,59 +72,45 @@ def test_an_overlap_is_counted_over_all_tensors_and_chance_is_the_others_share()
         overlap(one, {"stem.norm.weight": one["stem.norm.weight"]})
 
 
-def test_agreement_is_scipys_and_covers_all_and_each_type() -> None:
-    a, b, w = drawn(1), drawn(2), drawn(3)
-    kinds = {each.kind: each for each in agreement(a, b, w, GROUPS)}
-    assert list(kinds) == ["all", "conv", "norm", "linear"]
-    assert [each.weights for each in kinds.values()] == [2360, 2000, 60, 300]
-    assert kinds["norm"].share == pytest.approx(60 / 2360)
-    x, y, z = (each["head.fc.weight"].ravel().astype(float) for each in (a, b, w))
-    linear = kinds["linear"]
-    assert linear.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
-    assert linear.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
-    residuals = [v - np.polyval(np.polyfit(z, v, 1), z) for v in (x, y)]
-    assert linear.partial == pytest.approx(stats.pearsonr(*residuals).statistic)
-
-
-def test_a_shared_magnitude_alone_correlates_and_is_taken_out() -> None:
-    """Two scores that share only |w| are correlated, and so is the null; little is left given |w|."""
-    w = {name: value**2 for name, value in drawn(3).items()}
-    one, other = (
-        product({name: 1 + 0.2 * v for name, v in drawn(seed).items()}, w) for seed in (1, 2)
-    )
-    shared = agreement(one, other, w, GROUPS)[1]
-    assert min(shared.pearson, shared.null[0]) > 0.8
-    assert shared.null[0] - 0.1 < shared.pearson
-    assert abs(shared.partial_spearman) < 0.15 < shared.spearman
-    gradient = product(drawn(4), w)
-    same = agreement(gradient, gradient, w, GROUPS)[1]
-    assert [same.pearson, same.partial] == pytest.approx([1, 1])
-    assert same.null[1] < 0.99
-
-
-def test_the_null_of_independent_scores_covers_zero() -> None:
-    draws = np.random.default_rng(0)
-    a, b = ({"x": np.exp(draws.normal(size=8000))} for _ in range(2))
-    whole, _ = agreement(a, b, {"x": np.ones(8000)}, {"x": "conv"})
-    assert whole.null[0] < 0 < whole.null[1] < whole.null[0] + 0.1
-    assert max(abs(whole.pearson), abs(whole.spearman)) < 0.05
-
-
-def test_the_null_keeps_the_layers_scales_and_within_is_the_mean_over_tensors() -> None:
-    """Two scores that share only each tensor's scale: in the null, but not within a tensor."""
-    draws = np.random.default_rng(1)
-    a, b = ({f"t{k}": 3.0**k * draws.random(500) for k in range(6)} for _ in range(2))
-    ones = {name: np.ones(500) for name in a}
-    whole, _ = agreement(a, b, ones, dict.fromkeys(a, "conv"))
-    assert whole.pearson - 0.05 < whole.null[0] > 0.6
-    assert abs(whole.within) < 0.08
-    within = [stats.pearsonr(a[name], b[name]).statistic for name in a]
-    assert whole.within == pytest.approx(np.mean(within))
+def test_correlations_are_scipys_and_cover_all_and_each_type() -> None:
+    a, b = drawn(1), drawn(2)
+    found = correlations(a, b, GROUPS)
+    assert list(found) == ["all", "conv", "norm", "linear"]
+    x, y = (each["head.fc.weight"].ravel() for each in (a, b))
+    assert found["linear"] == pytest.approx(stats.pearsonr(x, y).statistic)
+    x, y = (flat(each, GROUPS) for each in (a, b))
+    assert found["all"] == pytest.approx(stats.pearsonr(x, y).statistic)
 
 
 def test_a_score_that_does_not_vary_has_no_correlation_and_other_weights_are_refused() -> None:
     constant = {name: np.ones(shape) for name, shape in SHAPES.items()}
-    rows = agreement(constant, drawn(0), constant, GROUPS)
-    assert np.isnan([(each.pearson, each.partial) for each in rows]).all()
+    assert np.isnan(list(correlations(constant, drawn(0), GROUPS).values())).all()
     with pytest.raises(BadInput, match="names or shapes"):
-        agreement(drawn(0), {"stem.conv.weight": np.ones(3)}, drawn(1), GROUPS)
+        correlations(drawn(0), {"stem.conv.weight": np.ones(3)}, GROUPS)
+
+
+def test_concentration_by_hand_and_of_chance() -> None:
+    score = {"x": np.array([9.0, 0.0, 0.0, 0.0]), "y": np.array([[0.5, 0.5]])}
+    other = {"x": np.array([0.0, 1.0, 0.0, 0.0]), "y": np.array([[2.0, 0.0]])}
+    assert concentration(score, 1 / 6) == pytest.approx(0.9)
+    assert concentration(score, 2 / 6, by=other) == pytest.approx(0.05)
+    assert concentration(drawn(1), 0.1, by=drawn(2)) == pytest.approx(0.1, abs=0.02)
+    assert concentration(drawn(1), 1.0) == pytest.approx(1)
+
+
+def test_shuffled_gradients_keep_magnitudes_and_scales_alone() -> None:
+    """Scores that share only |w| and each tensor's scale agree with their null as with each other."""
+    size = {name: value**2 * 3.0**k for k, (name, value) in enumerate(drawn(3).items())}
+    one, other = (
+        product({name: 1 + 0.2 * v for name, v in drawn(seed).items()}, size) for seed in (1, 2)
+    )
+    null = shuffled_gradients(one, size, seed=0)
+    assert correlations(one, other, GROUPS)["all"] > 0.8
+    assert correlations(null, other, GROUPS)["all"] == pytest.approx(
+        correlations(one, other, GROUPS)["all"], abs=0.05
+    )
+    gradients = {name: np.sort(one[name] / size[name], axis=None) for name in size}
+    again = {name: np.sort(null[name] / size[name], axis=None) for name in size}
+    assert all(np.allclose(gradients[name], again[name], rtol=1e-5) for name in size)
+    same = product(drawn(4), size)
+    assert correlations(shuffled_gradients(same, size, seed=0), same, GROUPS)["linear"] < 0.95

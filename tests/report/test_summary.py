@@ -1,5 +1,6 @@
 """What a report says in short: its headline claims with their verdicts, then its limits."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,10 +44,18 @@ def test_an_effect_is_named_by_the_sign_of_its_interval(estimate, word):
     assert report.effect(estimate, "raises", "lowers") == word
 
 
+def test_a_trend_names_each_step():
+    steps = {"a to b": RIGHT, "b to c": OPEN}
+    words = "significantly rises from a to b, does not significantly change from b to c"
+    assert report.trend(steps) == words
+
+
 def test_an_undecided_effect_may_have_words_of_its_own():
     word = "does not significantly change"
     assert report.effect(OPEN, "raises", "lowers", undecided=word) == word
     assert report.effect(RIGHT, "raises", "lowers", undecided=word) == "raises"
+    above = replace(RIGHT, low=RIGHT.low + 1, high=RIGHT.high + 1)
+    assert report.effect(above, "raises", "lowers", border=RIGHT.high + 2) == "lowers"
 
 
 def test_networks_stand_with_their_regime():
@@ -92,3 +101,8 @@ def test_in_short_prints_the_bars_of_a_two_sided_rule():
     claim = report.Claim("same", "Both are alike", "difference", within=0.02, ours=True)
     rows = report.judge(report.claims(claim), same=Estimate(0.0, -0.01, 0.01, 9)).rows
     assert "holds if absolute value \\<\u00a00.02" in summary.short(rows)
+
+
+def test_a_computed_number_has_no_interval():
+    row = judged(Estimate(0.5, 0.5, 0.5, 9))[0]
+    assert summary.interval(row) == "0.500"

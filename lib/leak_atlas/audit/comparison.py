@@ -28,6 +28,7 @@ __all__ = ["Comparison", "described"]
 
 Pair = tuple[Hashable, Hashable]
 NETWORK = {"test accuracy": "test", "member accuracy": "member"}  # metrics that need no attacker
+FINDS = 0.53  # least attack accuracy of an attack that finds members; a guess has 0.5
 LABELS = {
     "auc": "AUC",
     "accuracy": "accuracy at its own threshold",
@@ -328,6 +329,55 @@ class Comparison:
         second = self.reached(*others, number=number)
         return paired_difference(first, second, design_effect=effect)
 
+    def most_accurate(
+        self, attacker: str, others: Sequence[str], variants: Sequence[Hashable]
+    ) -> Estimate:
+        """Share of a unit's variants on which none of the other attackers is more accurate, each at
+        its own thresholds. A tie counts.
+        """
+        own = self._own(attacker, variants)
+        best = np.max([self._own(name, variants) for name in others], axis=0)
+        return mean_ci((own >= best).mean(axis=0), bounds=(0, 1))
+
+    def gain_minus_cost(
+        self, defended: Sequence[Hashable], undefended: Sequence[Hashable], attacker: str
+    ) -> FloatArray:
+        """Attack accuracy that a defence takes from an attacker minus the test accuracy that it
+        costs, `(n,)`: the mean over several variants with the defence and their counterparts.
+        """
+        gains, costs = [], []
+        for one, other in zip(defended, undefended, strict=True):
+            found = [self.measured(v, attacker, "accuracy") for v in (other, one)]
+            right = [self.measured(v, attacker, "test accuracy") for v in (other, one)]
+            gains.append(found[0] - found[1])
+            costs.append(right[0] - right[1])
+        return np.asarray(np.mean(gains, axis=0) - np.mean(costs, axis=0))
+
+    def defence_acts(
+        self,
+        defended: Sequence[Hashable],
+        undefended: Sequence[Hashable],
+        attacker: str,
+        name: str = "the defence",
+        keeps: float = 0.0,
+    ) -> dict[str, Estimate | bool]:
+        """Checks for `report.judge`: the attacker finds members without the defence; with it the
+        networks fit their members less, and keep a share of their test accuracy. Means over
+        several variants.
+        """
+        fits = self._mean_of("member accuracy", undefended)
+        fits_defended = self._mean_of("member accuracy", defended)
+        found = mean_ci(self._own(attacker, undefended).mean(axis=0))
+        checks: dict[str, Estimate | bool] = {
+            f"{attacker} finds members without a defence": found.low > FINDS,
+            f"{name} lowers the accuracy on members": paired_difference(fits, fits_defended),
+        }
+        if keeps:
+            least = keeps * self._mean_of("test accuracy", undefended).mean()
+            kept = bool(self._mean_of("test accuracy", defended).mean() >= least)
+            checks[f"{name} keeps {keeps:.0%} of the test accuracy"] = kept
+        return checks
+
     def better_curve(
         self, ones: Sequence[Hashable], others: Sequence[Hashable], attacker: str
     ) -> Estimate:
@@ -432,6 +482,14 @@ class Comparison:
     def attackers(self) -> list[str]:
         """The names of all attackers, in their order."""
         return list(dict.fromkeys(name for _, name in self.attacks))
+
+    def _own(self, attacker: str, variants: Sequence[Hashable]) -> FloatArray:
+        """Attack accuracy at its own thresholds of each variant in each unit, `(len(variants), n)`."""
+        return np.array([self.measured(variant, attacker, "accuracy") for variant in variants])
+
+    def _mean_of(self, metric: str, variants: Sequence[Hashable]) -> FloatArray:
+        """An accuracy of each unit's networks, mean over variants, `(n,)`."""
+        return _stacked(self._networks(metric), variants).mean(axis=0)
 
     def _networks(self, metric: str) -> Mapping[Hashable, Sequence[float]]:
         return self.accuracies if metric == "test accuracy" else self.members

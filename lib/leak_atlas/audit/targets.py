@@ -25,6 +25,7 @@ from leak_atlas.audit.samples import clopper_pearson
 __all__ = [
     "HEADLINE_FPRS",
     "audit",
+    "deviations",
     "exposed_alike",
     "jackknife",
     "mean_ci",
@@ -153,6 +154,16 @@ def paired_difference(
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"paired values need one shape (n,), got {first.shape} and {second.shape}")
     return mean_ci(first - second, level, design_effect=design_effect)
+
+
+def deviations(values: ArrayLike) -> FloatArray:
+    """How far each of n units lies from their median, `(n,)`.
+
+    Their paired difference tells which of two variants varies more from run to run (Brown &
+    Forsythe 1974).
+    """
+    units_ = np.asarray(values, np.float64)
+    return np.abs(units_ - np.median(units_))
 
 
 def audit(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from leak_atlas import lab
 from leak_atlas.audit import Comparison
+from leak_atlas.lab.variants import Checkpoint
 from leak_atlas.localization.probes import ProbeComparison
 from leak_atlas.recipe import Attacker, Pair, Population, Signals, seed_floors, self_audit
 
@@ -18,6 +19,7 @@ def probe(
     attackers: Mapping[str, Attacker] | None = None,
     *,
     parts: Literal["stages", "blocks"] = "stages",
+    checkpoints: Mapping[str, Sequence[int]] | None = None,
     also: Any = (),
     workers: int | None = None,
 ) -> ProbeComparison:
@@ -25,18 +27,29 @@ def probe(
     of a page.
 
     `variants` have their pairs by name (`ProbeStudy.probes`). Each M_h1 is attacked by those of
-    the other pairs: its members are one half of the pool, its non-members the other half. `also`
-    are further recipes, realized in the same call: read `comparison.results[recipe]`. `workers`:
-    as `realize`, which says what is raised.
+    the other pairs: its members are one half of the pool, its non-members the other half.
+
+    - `checkpoints`: epochs at which M_h1 of a variant is attacked too, as early stopping; each
+      becomes a `Checkpoint` in `comparison.half`
+    - `also`: further recipes, realized in the same call: read `comparison.results[recipe]`
+    - `workers`: as `realize`, which says what is raised
     """
-    distances, wholes, halves, attacks = {}, {}, {}, {}
+    distances, wholes = {}, {}
+    targets: dict[Hashable, Population] = {}
     for variant, pairs in variants.items():
         distances[variant] = [pair.distance(parts) for pair in pairs]
         wholes[variant] = [Signals(pair.whole) for pair in pairs]
-        halves[variant] = [Signals(pair.half) for pair in pairs]
-        targets = Population(tuple(pair.half for pair in pairs))
+        targets[variant] = Population(tuple(pair.half for pair in pairs))
+    stops: dict[Hashable, list[Hashable]] = {}
+    for variant, epochs in (checkpoints or {}).items():
+        stops[variant] = [Checkpoint(variant, epoch) for epoch in sorted(epochs)]
+        for epoch in epochs:
+            targets[Checkpoint(variant, epoch)] = targets[variant].at(epoch)
+    halves = {variant: each.signals() for variant, each in targets.items()}
+    attacks = {}
+    for target, networks in targets.items():
         for name, attacker in (attackers or {}).items():
-            attacks[variant, name] = targets.attack(attacker)
+            attacks[target, name] = networks.attack(attacker)
     first = tuple(next(iter(variants.values())))
     floor = seed_floors(first, parts)
     further = self_audit(first), also
@@ -46,5 +59,5 @@ def probe(
         distances,
         floor,
         whole=Comparison.of(results, wholes, {}),
-        half=Comparison.of(results, halves, attacks),
+        half=Comparison.of(results, halves, attacks, stops),
     )

@@ -192,39 +192,34 @@ def contrast(
 
 def lead(settings: Sequence[Halved], target: int, others: Sequence[int]) -> Estimate:
     """Strength of part `target` minus the largest strength among `others`, both as means over
-    settings of the same pairs, paired over pairs.
+    settings of the same pairs and halves, paired over pairs.
 
     Parts are positions in ``P``. The largest of several strengths is compared by an
     intersection-union test: the target is compared with *each* other part, and the lowest of the
     lower ends is given, so "low > 0" has at most the error of a single comparison, whatever the
     number of others. The upper end is valid for the largest part whichever it is, hence its
-    correction for their number. Settings share their samples: their errors over samples are
-    averaged as if they were the same error. Raises ValueError without others.
+    correction for their number. Raises ValueError without others.
     """
     if not others:
         raise ValueError("a contrast needs at least one other part")
-    strengths, covariances = [], []
-    for distances, seen in settings:
-        strength, signs = _strengths(distances, seen)
-        strengths.append(strength)
-        covariances.append(_covariances(distances, seen) * np.outer(signs, signs))
-    mean = np.mean(strengths, axis=0)  # (pairs, P)
+    stacked = [
+        np.concatenate(distances) for distances in zip(*(d for d, _ in settings), strict=True)
+    ]
+    seen = settings[0][1]
+    strengths, signs = _strengths(stacked, seen)  # (pairs, S * P)
+    covariances = _covariances(stacked, seen) * np.outer(signs, signs)
+    parts = stacked[0].shape[0] // len(settings)
     comparisons, upper_ends = [], []
     level = 1 - 0.05 / len(others)
     for other in others:
-        gap = mean[:, target] - mean[:, other]
-        errors = [_difference_error(each, target, other) for each in covariances]
-        variances = np.mean(errors, axis=0) ** 2
+        weights = np.zeros(parts)
+        weights[target], weights[other] = 1, -1
+        over_settings = np.tile(weights / len(settings), len(settings))
+        gap = strengths @ over_settings
+        variances = over_settings @ covariances @ over_settings  # (pairs,)
         comparisons.append(_estimate(gap, variances, (-0.5, 0.5)))
         upper_ends.append(_estimate(gap, variances, (-0.5, 0.5), level).high)
     return replace(audit.least(comparisons), high=min(upper_ends))
-
-
-def _difference_error(covariances: FloatArray, one: int, other: int) -> FloatArray:
-    """Standard error over samples of the difference of two parts, of each pair ``(pairs,)``."""
-    both = covariances[:, one, one] + covariances[:, other, other]
-    variance = both - 2 * covariances[:, one, other]
-    return np.sqrt(np.maximum(variance, 0))
 
 
 def setting_difference(
@@ -306,6 +301,19 @@ def survey(
 
 
 # --- up to a rotation ---------------------------------------------------------------------------
+
+
+def rotated(distances: Sequence[Arrays], similarities: Sequence[Arrays]) -> tuple[Halved, Halved]:
+    """Euclidean distances after the best rotation and before it, as `read` returns them.
+
+    From the `Distance` and the `Similarity` step of each pair; of the samples that fit no rotation.
+    """
+    after = read(similarities, "aligned")
+    before = []
+    for distance, similarity in zip(distances, similarities, strict=True):
+        judged = np.isin(distance["index"], similarity["index"]) & distance["seen_a"]
+        before.append(distance["euclidean"][:, judged])
+    return after, (before, after[1])
 
 
 def cka(result: Arrays, seen: bool = True) -> FloatArray:

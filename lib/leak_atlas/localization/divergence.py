@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leak_atlas.attacks.signals import confidence, correctness
+from leak_atlas.attacks.signals import confidence, correctness, entropy
 from leak_atlas.audit import FloatArray, IntArray
 from leak_atlas.data.designs import Role
 from leak_atlas.localization import Arrays
@@ -42,11 +42,19 @@ def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
 
 
 def behaviours(
-    results: Mapping[Any, Arrays], signals: Iterable[Any], sensitivity: Iterable[Any]
-) -> list[dict[str, FloatArray]]:
-    """`behaviour` of each network of a population, from its `Signals` and `Sensitivity` steps."""
-    steps = zip(signals, sensitivity, strict=True)
-    return [behaviour(results[answers], results[moves]) for answers, moves in steps]
+    results: Mapping[Any, Arrays],
+    variants: Mapping[Any, Any],
+    sensitivity: Mapping[Any, Sequence[Any]],
+) -> dict[Any, list[dict[str, FloatArray]]]:
+    """`behaviour` of the first networks of each variant's population: of as many as have a
+    `Sensitivity` step.
+    """
+    found = {}
+    for variant, population in variants.items():
+        moves = sensitivity[variant]
+        steps = zip(population.signals(), moves, strict=False)
+        found[variant] = [behaviour(results[signals], results[noise]) for signals, noise in steps]
+    return found
 
 
 def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
@@ -59,6 +67,34 @@ def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
         sign = -1 if kind == "sensitivity" else 1
         found[kind] = np.array([sign * gap(one[kind], one["member"]) for one in networks])
     return found
+
+
+def losses(results: Mapping[Any, Arrays], signals: Iterable[Any], role: Role) -> FloatArray:
+    """Mean cross-entropy of each of n networks on its samples of a role, nats, `(n,)`.
+
+    `signals` are the networks' `Signals` steps.
+    """
+    means = []
+    for step in signals:
+        stored = results[step]
+        scaled = stored["views"][stored["role"] == role, 0]  # log(p / (1 - p))
+        means.append(np.logaddexp(0, -scaled.astype(np.float64)).mean())
+    return np.array(means)
+
+
+def output_entropies(results: Mapping[Any, Arrays], signals: Iterable[Any]) -> FloatArray:
+    """Mean entropy of each of n networks' outputs on its members, as a share of ln C, `(n,)`.
+
+    What HAMP sets: 0 where a network is certain, 1 where all C classes are equally probable.
+    """
+    means = []
+    for step in signals:
+        stored = results[step]
+        inside = stored["role"] == Role.MEMBER
+        logits = stored["logits"][inside]
+        values = entropy(logits, stored["labels"][inside])
+        means.append(values.mean() / np.log(logits.shape[1]))
+    return np.array(means)
 
 
 def same_predictions(one: Arrays, other: Arrays) -> float:
@@ -81,28 +117,6 @@ def gap(values: ArrayLike, member: ArrayLike) -> float:
     if inside.all() or not inside.any():
         return float("nan")
     return float(numbers[inside].mean() - numbers[~inside].mean())
-
-
-def gap_at_accuracy(
-    values: ArrayLike,
-    member: ArrayLike,
-    right: ArrayLike,
-    accuracy: float,
-) -> float:
-    """The `gap` that a network would have at another test accuracy (ours).
-
-    Non-members are weighted so that a share `accuracy` of them is `right (n,)`. The plain `gap`
-    where all or none of them are right.
-    """
-    numbers = np.asarray(values, np.float64)
-    inside = np.asarray(member, bool)
-    outside_right = np.asarray(right, bool)[~inside]
-    if inside.all() or not inside.any() or outside_right.all() or not outside_right.any():
-        return gap(numbers, inside)
-    share = outside_right.mean()
-    weights = np.where(outside_right, accuracy / share, (1 - accuracy) / (1 - share))
-    mean_outside = np.average(numbers[~inside], weights=weights)
-    return float(numbers[inside].mean() - mean_outside)
 
 
 def gap_by_class(

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from leak_atlas.audit import Comparison, Estimate, largest
+import numpy as np
+
+from leak_atlas.audit import Comparison, Estimate, auc, largest, mean_ci
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Halved
 
@@ -72,17 +74,38 @@ class ProbeComparison:
         return disparity.strength(self.auc(variant, part, measure))
 
     def lead(
-        self, part: str, measure: str = "euclidean", variants: Sequence[str] | None = None
+        self,
+        part: str,
+        measure: str = "euclidean",
+        variants: Sequence[str] | None = None,
+        others: Sequence[str] | None = None,
     ) -> Estimate:
-        """Disparity of a part minus the largest of the stages before it, mean over variants."""
+        """Disparity of a part minus the largest of others (default: of the stages before it), mean
+        over variants.
+        """
         settings = [self.halved(variant, measure) for variant in variants or self.variants]
-        others = [self.parts.index(stage) for stage in self.before(part)]
-        return disparity.lead(settings, self.parts.index(part), others)
+        rivals = [self.parts.index(other) for other in others or self.before(part)]
+        return disparity.lead(settings, self.parts.index(part), rivals)
 
     def change(self, one: str, other: str, part: str, measure: str = "euclidean") -> Estimate:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
         settings = self.halved(one, measure), self.halved(other, measure)
         return disparity.setting_difference(*settings, self.parts.index(part))
+
+    def farther(self, one: str, other: str, parts: Sequence[str]) -> Estimate:
+        """P(a Euclidean distance under variant `one` is larger than one under `other`).
+
+        0.5 where both variants are equally far from M_all, which they share. Mean over parts; pairs
+        are the units.
+        """
+        chosen = [self.parts.index(part) for part in parts]
+        chances = []
+        for first, second in zip(self.distances[one], self.distances[other], strict=True):
+            near, far = self.results[second]["euclidean"], self.results[first]["euclidean"]
+            both = np.concatenate([far, near], axis=1)[chosen]
+            under_one = np.arange(both.shape[1]) < far.shape[1]
+            chances.append(float(np.mean(auc(both, under_one))))
+        return mean_ci(chances, bounds=(0, 1))
 
     def onset(self, begins: str) -> dict[str, Estimate]:
         """The estimates of `report.onset_claims`, for `report.judge`."""
@@ -92,6 +115,17 @@ class ProbeComparison:
             for stage in self.before(begins)
         ]
         return {"early_silent": largest(early), "begins": self.lead(begins)}
+
+    def regime(self) -> dict[str, float]:
+        """What the networks learned, for `report.judge`: the lowest mean accuracy of a variant, on
+        members (of M_all and of M_h1) and on test samples (of M_all).
+        """
+        members = []
+        for networks in (self.whole, self.half):
+            for variant in self.variants:
+                members.append(networks.estimate(variant, "", "member accuracy").value)
+        tests = [self.whole.accuracy(variant).value for variant in self.variants]
+        return {"member accuracy": min(members), "test accuracy": min(tests)}
 
     def rows(
         self, measures: Sequence[str] = ("euclidean",), parts: Sequence[str] | None = None

@@ -7,7 +7,7 @@ which ascend.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,11 +18,9 @@ from leak_atlas.audit import (
     FloatArray,
     IntArray,
     auc,
-    clopper_pearson,
     cutoff_at_fpr,
     own_rates,
     paired_difference,
-    rank_correlation,
     rank_correlation_interval,
 )
 from leak_atlas.audit.targets import Scored, by_target, units
@@ -30,7 +28,7 @@ from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Of, compute
 from leak_atlas.localization import Arrays
-from leak_atlas.recipe import Memorization, ShuffledRanking, Window
+from leak_atlas.recipe import Memorization, Population, ShuffledRanking, Window
 
 Targets = list[
     dict[str, NDArray]
@@ -126,80 +124,6 @@ def agreement(one: Arrays, other: Arrays) -> Estimate:
     return rank_correlation_interval(common[:, 0], common[:, 1])
 
 
-def agreement_difference(
-    one: Arrays,
-    other: Arrays,
-    base: Arrays,
-    resamples: int = 400,
-) -> Estimate:
-    """The `agreement` of one ranking with a base minus that of another with it.
-
-    The interval is that of a bootstrap over samples (percentiles). Raises ValueError where the
-    rankings are of different samples.
-    """
-    from scipy.stats import bootstrap
-
-    for ranking in (one, other):
-        if not np.array_equal(ranking["index"], base["index"]):
-            raise ValueError("the rankings are of other samples")
-
-    def difference(
-        first: FloatArray,
-        second: FloatArray,
-        third: FloatArray,
-        axis: int = -1,
-    ) -> FloatArray:
-        return rank_correlation(first, third) - rank_correlation(second, third)
-
-    scores = one["score"], other["score"], base["score"]
-    drawn = bootstrap(
-        scores,
-        difference,
-        paired=True,
-        vectorized=True,
-        n_resamples=resamples,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    )
-    low, high = drawn.confidence_interval
-    value = float(difference(*scores))
-    error = float(drawn.standard_error)
-    return Estimate(value, float(low), float(high), len(scores[0]), error=error)
-
-
-def reliability(one: Arrays, other: Arrays) -> Estimate:
-    """The `agreement` to expect between scores of all networks, from scores of their two halves.
-
-    Spearman and Brown's 2 r / (1 + r), of the correlation and of both ends of its interval.
-    """
-    half = agreement(one, other)
-    correlations = half.value, half.low, half.high
-    value, low, high = (2 * r / (1 + r) for r in correlations)
-    return replace(half, value=value, low=low, high=high)
-
-
-def overlap_at_the_top(one: Arrays, other: Arrays, parts: int) -> Estimate:
-    """The share of the highest of `parts` equal parts of a ranking that is in the highest part of
-    another ranking of the same samples. Chance gives 1 / parts; the interval is Clopper-Pearson's.
-    """
-    first = _part_of_each(one, parts) == parts - 1
-    second = _part_of_each(other, parts) == parts - 1
-    both, size = int(np.sum(first & second)), int(first.sum())
-    low, high = clopper_pearson(both, size)
-    return Estimate(both / size, float(low), float(high), size)
-
-
-def agreement_of_lowest(one: Arrays, other: Arrays, by: Arrays, share: float) -> Estimate:
-    """The `agreement` of two rankings over the lowest share of a third ranking.
-
-    All three are of the same samples. Were the samples chosen by one of the two rankings, its
-    errors would choose too, and the correlation would be biased downwards.
-    """
-    chosen = by["score"] <= np.quantile(by["score"], share)
-    subsets = [{name: each[name][chosen] for name in ("score", "index")} for each in (one, other)]
-    return agreement(*subsets)
-
-
 # --- what an attack infers of some samples ------------------------------------------------------
 
 
@@ -212,6 +136,19 @@ def member_loss(signals: Arrays) -> float:
     """Mean cross-entropy on a network's members, nats; `signals` is what its `Signals` stored."""
     scaled = signals["views"][signals["role"] == Role.MEMBER, 0]  # log(p / (1 - p))
     return float(np.logaddexp(0, -scaled).mean())
+
+
+def loss_rise(
+    results: Any, treated: Population, untreated: Population, targets: int | None = None
+) -> Estimate:
+    """By how much the mean cross-entropy on members is higher in treated networks, nats.
+
+    Paired over the first `targets` networks of both populations; `results` is what `lab.realize`
+    returned, with the `Signals` of these networks.
+    """
+    with_treatment = [member_loss(results[one]) for one in treated.signals()[:targets]]
+    without = [member_loss(results[one]) for one in untreated.signals()[:targets]]
+    return paired_difference(with_treatment, without)
 
 
 def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:

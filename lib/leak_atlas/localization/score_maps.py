@@ -1,5 +1,5 @@
-"""Scores of weights, read from stored results: where selected weights are, and how two scores
-agree.
+"""Scores of weights, read from stored results: where selected weights are, how two scores agree,
+and how concentrated one is.
 
 CWRF, Tab. 1 and Fig. 3. A *map* is an array of scores, one for each weight of a tensor. No torch.
 """
@@ -11,14 +11,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from leak_atlas import BadInput
-from leak_atlas.audit import FloatArray, IntArray, correlation
+from leak_atlas.audit import FloatArray, correlation
+from leak_atlas.engine.selection import highest
 from leak_atlas.localization import Arrays
-
-SHUFFLES = 10  # of which a null is made
-SAMPLE = 200_000  # weights that a null is computed from, of more: it would take minutes
 
 Groups = Mapping[str, str]  # the layer type of each tensor
 
@@ -113,106 +110,45 @@ def _shapes(maps: Arrays) -> dict[str, tuple[int, ...]]:
     return {name: array.shape for name, array in maps.items()}
 
 
-# --- agreement of two scores --------------------------------------------------------------------
+# --- how two scores agree, and how concentrated one is ------------------------------------------
 
 
-class Agreement(NamedTuple):
-    """Correlations of two scores of the same weights; NaN where a score does not vary.
+def correlations(a: Arrays, b: Arrays, groups: Groups) -> dict[str, float]:
+    """Pearson's correlation of two scores over "all" weights and over those of each layer type.
 
-    `null` is the middle 95 % of `pearson` when the first score's gradients are shuffled within each
-    tensor (see `agreement`). `within` is Pearson's correlation within a tensor, mean over the
-    tensors in which both scores vary: differences between layers are no part of it.
+    CWRF, Tab. 1. NaN where a score does not vary. Raises BadInput where the maps are of different
+    weights.
     """
-
-    kind: str  # layer type, or "all"
-    weights: int
-    share: float  # of all weights
-    pearson: float
-    spearman: float
-    partial: float  # Pearson, given |w|
-    partial_spearman: float  # of the ranks, given the rank of |w|
-    within: float
-    null: tuple[float, float]
+    if _shapes(a) != _shapes(b):
+        raise BadInput("two scores of the same weights are needed: maps differ in names or shapes")
+    found = {}
+    for kind in ["all", *dict.fromkeys(groups[name] for name in a)]:
+        x, y = flat(a, groups, kind), flat(b, groups, kind)
+        found[kind] = float(correlation(x, y, undefined=np.nan))
+    return found
 
 
-def agreement(
-    a: Arrays,
-    b: Arrays,
-    magnitude: Arrays,
-    groups: Groups,
-) -> tuple[Agreement, ...]:
-    """Correlations of two score maps over all weights and over those of each layer type.
+def concentration(score: Arrays, share: float, by: Arrays | None = None) -> float:
+    """The share of a score's sum that the `share` of the weights with the largest scores holds.
 
-    CWRF, Tab. 1. `magnitude` holds |w|. Taylor scores share that factor, which alone makes them
-    correlate: the partial correlations remove it, and the null keeps it, and with it the layers'
-    own scales. In the null the gradient part a / |w| is shuffled among the weights of each tensor
-    (of more than `SAMPLE` in a group, among a random `SAMPLE`) and multiplied with |w| again,
-    `SHUFFLES` times. Raises BadInput where the maps are of different weights.
+    `by` chooses the weights by another score. A score that only batches of their own make noisy
+    looks concentrated to itself: choose by a score from other batches.
     """
-    if not _shapes(a) == _shapes(b) == _shapes(magnitude):
-        raise BadInput(
-            "two scores and a magnitude of the same weights are needed: "
-            "maps differ in names or shapes"
-        )
-    total = sum(array.size for array in a.values())
-    agreements = []
-    for number, kind in enumerate(["all", *dict.fromkeys(groups[name] for name in a)]):
-        names = _names(a, groups, kind)
-        x, y, w = (_joined(score, names) for score in (a, b, magnitude))
-        ranks = [rankdata(values) for values in (x, y, w)]
-        tensor = np.repeat(range(len(names)), [a[name].size for name in names])
-        agreements.append(
-            Agreement(
-                kind,
-                weights=len(x),
-                share=len(x) / total,
-                pearson=_pearson(x, y),
-                spearman=_pearson(ranks[0], ranks[1]),
-                partial=_pearson(x, y, w),
-                partial_spearman=_pearson(*ranks),
-                within=_mean_within(a, b, names),
-                null=_null(x, y, w, tensor, number),
-            )
-        )
-    return tuple(agreements)
+    chosen = highest(score if by is None else by, share)
+    held = sum(float(score[name][mask].sum(dtype=float)) for name, mask in chosen.items())
+    return held / sum(float(values.sum(dtype=float)) for values in score.values())
 
 
-def _pearson(
-    x: FloatArray,
-    y: FloatArray,
-    given: FloatArray | None = None,
-) -> float:
-    """Pearson's correlation, or the partial one given a third quantity; NaN where undefined."""
-    known = None if given is None else given[:, None]
-    return float(correlation(x, y, known, undefined=np.nan))
+def shuffled_gradients(score: Arrays, magnitude: Arrays, seed: int) -> Arrays:
+    """A Taylor score whose gradients are shuffled among the weights of each tensor: a null.
 
-
-def _mean_within(
-    a: Arrays,
-    b: Arrays,
-    names: list[str],
-) -> float:
-    values = [_pearson(a[name].ravel(), b[name].ravel()) for name in names]
-    defined = [value for value in values if not np.isnan(value)]
-    return float(np.mean(defined)) if defined else np.nan
-
-
-def _null(
-    x: FloatArray,
-    y: FloatArray,
-    w: FloatArray,
-    tensor: IntArray,
-    seed: int,
-) -> tuple[float, float]:
-    """The middle 95 % of Pearson's correlation under shuffles within each tensor."""
-    draws = np.random.default_rng([0, seed])
-    if len(x) > SAMPLE:
-        few = np.sort(draws.choice(len(x), SAMPLE, replace=False))
-        x, y, w, tensor = x[few], y[few], w[few], tensor[few]
-    gradient = np.divide(x, w, out=np.zeros_like(w), where=w > 0)
-    correlations = []
-    for _ in range(SHUFFLES):
-        order = np.lexsort((draws.random(len(x)), tensor))  # at random within each tensor
-        correlations.append(_pearson(gradient[order] * w, y))
-    low, high = np.quantile(correlations, [0.025, 0.975]).tolist()
-    return low, high
+    The score |g w| over the magnitude |w| is permuted, and multiplied with |w| again. Each weight's
+    magnitude and each layer's scale stay.
+    """
+    draws = np.random.default_rng(seed)
+    found = {}
+    for name, values in score.items():
+        size = magnitude[name]
+        gradient = np.divide(values, size, out=np.zeros_like(size), where=size > 0)
+        found[name] = draws.permutation(gradient.ravel()).reshape(size.shape) * size
+    return found

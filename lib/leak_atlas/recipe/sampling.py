@@ -27,7 +27,7 @@ class Window(Sampling):
     be larger. A class that ends before the window begins is skipped and cuts none.
     """
 
-    width: Positive = 500  # w, members of a class; published: 2/3, 4/9 or 2/9 of them
+    width: Positive = 500  # w, members of a class; slides, CIFAR-10: 1500, 1000, 500
     step: Whole = 50  # s, ranks by which the window moves in an epoch; 0 keeps it where it is
     order: Literal["high-to-low", "low-to-high"] = "low-to-high"  # of the scores
     form: Literal["paper", "code"] = "paper"

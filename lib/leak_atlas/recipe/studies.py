@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -10,15 +10,16 @@ from typing import Any, Literal
 from leak_atlas.recipe.attacks import Attack, Attacker, LiRA, Threshold
 from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.designs import Design, Halves, RandomHalves, VictimAttacker
-from leak_atlas.recipe.objectives import RMR, Objective
+from leak_atlas.recipe.objectives import RMR, AdversarialRegularization, Objective
 from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup, seed_floors
-from leak_atlas.recipe.readings import Distance, Memorization, Sparsity
+from leak_atlas.recipe.readings import Distance, Memorization, Sensitivity, Sparsity
 from leak_atlas.recipe.sampling import Window
 from leak_atlas.recipe.steps import Score, Signals, Step
 from leak_atlas.recipe.subjects import Architecture, Data, Model, Schedule
 
 __all__ = [
     "PRUNERS",
+    "DefenceStudy",
     "ProbeStudy",
     "PruningStudy",
     "RewindStudy",
@@ -148,6 +149,37 @@ class PruningStudy(Study):
         """What is pruned of each target."""
         return [Sparsity(state) for state in population.states[: self.targets]]
 
+    def sensitivities(
+        self, variants: Mapping[Hashable, Population], queries: int
+    ) -> dict[Hashable, tuple[Sensitivity, ...]]:
+        """How far `queries` noisy copies move each target of each variant."""
+        found = {}
+        for variant, population in variants.items():
+            found[variant] = self.target_networks(population).sensitivity(queries)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceStudy(PruningStudy):
+    """PPB's experiment: pruned networks are fine-tuned with a defence, or with none ("Base")."""
+
+    sparsity: float
+    defences: Mapping[str, Objective]
+    reference: int = 0  # samples outside the pool that ADV takes for non-members
+
+    def networks(self, pruners: Sequence[Pruner]) -> dict[Hashable, Population]:
+        """Targets and shadow models by pruner and defence; all of a pruner start from the same
+        pruned networks.
+        """
+        found: dict[Hashable, Population] = {}
+        for pruner in pruners:
+            found[pruner, "Base"] = self.pruned(pruner, self.sparsity)
+            for name, objective in self.defences.items():
+                is_adv = isinstance(objective, AdversarialRegularization)
+                outside = self.reference if is_adv else None
+                found[pruner, name] = self.pruned(pruner, self.sparsity, objective, outside)
+        return found
+
 
 @dataclass(frozen=True, kw_only=True)
 class WindowStudy(PruningStudy):
@@ -209,9 +241,12 @@ class WindowStudy(PruningStudy):
         """Networks whose rounds train with a defence that needs no memorization scores."""
         return self.iterative(objective=objective)[-1]
 
-    def penalized(self, penalty: RMR) -> Population:
-        """RMR: the rounds penalize the members with the highest memorization scores."""
-        return self.iterative(objective=penalty, ranking=self.ranking)[-1]
+    def penalized(self, penalty: RMR, ranking: Step | None = None) -> Population:
+        """RMR: the rounds penalize the members with the highest memorization scores.
+
+        `ranking`: scores other than the memorization scores, such as permuted ones.
+        """
+        return self.iterative(objective=penalty, ranking=ranking or self.ranking)[-1]
 
     def windowed(
         self, window: Window, ranking: Step | None = None, penalty: RMR | None = None
@@ -405,6 +440,16 @@ class RewindStudy(RetrainingStudy):
     def tuned(self, objective: Objective | None = None) -> Population:
         """Networks that are retrained with nothing rewound."""
         return self.ordinary.train(self.short, objective)
+
+    def in_three_ways(
+        self, objective: Objective, share: float
+    ) -> dict[Literal["from scratch", "nothing rewound", "inside CWRF"], Population]:
+        """A defence from scratch, after ordinary training with nothing rewound, and inside CWRF."""
+        return {
+            "from scratch": self.defended(objective),
+            "nothing rewound": self.tuned(objective),
+            "inside CWRF": self.inside(share, objective),
+        }
 
 
 @dataclass(frozen=True)

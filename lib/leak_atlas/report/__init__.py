@@ -16,6 +16,7 @@ from leak_atlas.report.ledger import *
 from leak_atlas.report.lineage import *
 from leak_atlas.report.onset import *
 from leak_atlas.report.render import *
+from leak_atlas.report.rewinding import *
 from leak_atlas.report.summary import *
 from leak_atlas.report.tables import *
 

@@ -10,7 +10,7 @@ from leak_atlas.report.ledger import ICONS, digits, failed
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
 
-__all__ = ["effect"]
+__all__ = ["effect", "trend"]
 
 Row = Mapping[str, Any]
 ANSWERS = {
@@ -24,18 +24,35 @@ NAMED = 3  # accuracies that are listed by name
 UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
 
-def effect(estimate: Estimate, positive: str, negative: str, undecided: str = "") -> str:
-    """The word for the sign of an estimate, decided by its 95 % interval.
+def effect(
+    estimate: Estimate, positive: str, negative: str, undecided: str = "", border: float = 0.0
+) -> str:
+    """The word for the side of a border (0: the sign) on which a 95 % interval lies.
 
-    `effect(change, "raises", "lowers")` is "raises" where the whole interval lies above 0, "lowers"
-    where it lies below 0, else `undecided`; by default "neither significantly raises nor lowers".
+    `effect(change, "raises", "lowers")` is "raises" where the whole interval lies above the border,
+    "lowers" where it lies below, else `undecided`; by default "neither significantly raises nor lowers".
     An estimate that its sample cannot resolve is undecided.
     """
-    if estimate.resolved and estimate.low > 0:
+    if estimate.resolved and estimate.low > border:
         return positive
-    if estimate.resolved and estimate.high < 0:
+    if estimate.resolved and estimate.high < border:
         return negative
     return undecided or f"neither significantly {positive} nor {negative}"
+
+
+def trend(steps: Mapping[str, Estimate]) -> str:
+    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, does not
+    significantly change from 2×2 to 4×4`.
+
+    `steps` has the change of each step by its words, "1×1 to 2×2".
+    """
+    words = []
+    for step, change in steps.items():
+        verb = effect(
+            change, "significantly rises", "significantly falls", "does not significantly change"
+        )
+        words.append(f"{verb} from {step}")
+    return ", ".join(words)
 
 
 def headlines(rows: Sequence[Row]) -> list[Row]:
@@ -54,7 +71,9 @@ def evidence(row: Row) -> str:
 
 
 def interval(row: Row) -> str:
-    """`−0.022 (95 % CI −0.033 to −0.013)`."""
+    """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone where it is computed, without an error."""
+    if digits(row["low"]) == digits(row["high"]):
+        return digits(row["value"])
     ends = f"{digits(row['low'])} to {digits(row['high'])}"
     return f"{digits(row['value'])} (95 % CI {ends})"
 

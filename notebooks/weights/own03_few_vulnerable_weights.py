@@ -1,0 +1,307 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Does the privacy vulnerability sit in a few weights?
+#
+# **The paper.** Fang & Kim (2026), abstract: "privacy vulnerability exists in a very small fraction
+# of weights", and "most of those weights also critically impact utility performance".
+#
+# **Setup.** Two scores add up |gradient × weight| over some updates of a trained network.
+# *Learnability*: the updates fit the members. *Vulnerability*: they fit the members and push the
+# outputs on other samples back to those of the untrained network. The *top 5 %* are the weights with
+# the highest 5 % of the scores; by learnability they are called critical.
+#
+# **Controls.** Controls 1 and 2 decide.
+#
+# 1. *Shuffled gradients* within each layer: the concentration that layers and the sizes of weights
+#    and of gradients give.
+# 2. *Chance in each layer*: learnability permuted within each layer.
+# 3. *Other batches*: no score is compared with one from the same batches.
+
+# %% tags=["parameters"]
+data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated
+pixels = 16  # side of the images, pixels, after area resize (paper: 32)
+model = "resnet10"  # architecture (paper: resnet18)
+width = 8  # channels of stage 1 (64 by the architecture)
+pool = 600  # samples from which each network draws half (paper: lost)
+dev = 300  # samples outside the pool, not used here: the networks are those of the other pages
+reference = 300  # non-members outside the pool, for the score alone (paper: lost)
+test = 600  # test samples (paper: not stated)
+top = 0.05  # share of the weights that is "a very small fraction" (paper: rewinds at most .05)
+balance = 0.5  # lambda, the share of the divergence in vulnerability's loss (paper: lost)
+score_steps = 30  # updates of each score (paper: lost; "tens")
+score_batch = 32  # members, and reference samples, of each update (paper: lost)
+epochs = 12  # epochs from scratch (paper: lost)
+batch = 64  # samples a step (paper: lost)
+lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
+runs = 10  # networks, each with its own members and initialisation (paper: three runs)
+learnt = 0.6  # least test accuracy of a network that has learnt (ours)
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1]  # seeds on which the rules were set
+precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it; scores are fp32
+
+# %%
+import numpy as np
+from leak_atlas import audit, lab, report
+from leak_atlas.engine.selection import highest
+from leak_atlas.localization.score_maps import (
+    concentration,
+    flat,
+    kinds,
+    maps,
+    overlap,
+    shares,
+    shuffled_gradients,
+)
+from leak_atlas.recipe import (
+    Data,
+    Learnability,
+    Magnitude,
+    Model,
+    RewindStudy,
+    Schedule,
+    Vulnerability,
+)
+
+held = f"share of the vulnerability score's sum in the top {top:.0%}"
+common = (
+    f"share of the top {top:.0%} by vulnerability that are in the top {top:.0%} by learnability"
+)
+claims = report.claims(
+    report.Claim(
+        "concentrated",
+        f"The {top:.0%} most vulnerable weights hold more than half of the vulnerability score",
+        quantity=held,
+        above=0.5,
+        margin=0.1,
+        paper="abstract, insight i",
+        quote="privacy vulnerability exists in a very small fraction of weights",
+        section="abstract",
+        control="other batches choose the weights",
+        headline=True,
+    ),
+    report.Claim(
+        "not_sizes",
+        "The vulnerability score is more concentrated than with shuffled gradients",
+        quantity=f"{held}, minus the same with shuffled gradients",
+        above=0.0,
+        margin=0.05,
+        ours="our control",
+        control="the same weights, layers and gradients; paired over networks",
+        headline=True,
+    ),
+    report.Claim(
+        "critical",
+        f"Most of the {top:.0%} most vulnerable weights are among the {top:.0%} most critical",
+        quantity=common,
+        above=0.5,
+        margin=0.1,
+        paper="abstract, insight ii",
+        quote="most of those weights also critically impact utility performance",
+        section="abstract",
+        control="chance in each layer, in the table",
+    ),
+    report.Claim(
+        "not_layers",
+        "Ten points more of the most vulnerable weights are critical than by chance in each layer",
+        quantity=f"{common}, minus with learnability permuted within each layer",
+        above=0.1,
+        margin=0.05,
+        ours="our control",
+        control="the same number of weights in each layer; paired over networks",
+        headline=True,
+    ),
+    report.Claim(
+        "as_itself",
+        "Vulnerable and critical weights overlap less than critical weights with themselves",
+        quantity=f"overlap of the top {top:.0%}: learnability with itself minus with vulnerability",
+        above=0.0,
+        margin=0.05,
+        ours="our control",
+        control="other batches in each pair; paired over networks",
+    ),
+    regime={"member accuracy": 0.95, "test accuracy": learnt},
+)
+claims
+
+# %%
+study = RewindStudy(
+    Data(data, pixels),
+    Model(model, width),
+    Schedule(epochs, batch, "adam", lr=lr),
+    retraining=epochs,
+    criterion=Vulnerability(weight=balance, steps=score_steps, batch=score_batch),
+    pool=pool,
+    test=test,
+    models=runs,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+)
+updates = {"steps": score_steps, "batch": score_batch}
+criteria = {
+    "vulnerability": study.criterion,
+    "vulnerability, other batches": Vulnerability(**updates, weight=balance, draw=1),
+    "learnability": Learnability(**updates),
+    "learnability, other batches": Learnability(**updates, draw=1),
+    "magnitude": Magnitude(),
+}
+steps = {name: study.ordinary.score(criterion) for name, criterion in criteria.items()}
+comparison = lab.compare({"network": study.ordinary}, {}, also=steps)
+
+# %% [markdown]
+# ## Where the sum of the score is
+# The weights are sorted by the score from other batches, largest first. Magnitude, the size |w| of
+# a weight, is sorted by itself.
+
+# %%
+score = {}
+for name, each in steps.items():
+    score[name] = [maps(comparison.results[step]) for step in each]
+vulnerability, other_batches = score["vulnerability"], score["vulnerability, other batches"]
+sizes = score["magnitude"]
+shuffled = [
+    shuffled_gradients(one, size, seed) for one, size in zip(vulnerability, sizes, strict=True)
+]
+shuffled_other = [
+    shuffled_gradients(one, size, seed) for one, size in zip(other_batches, sizes, strict=True)
+]
+chosen_by = {
+    "vulnerability": (vulnerability, other_batches),
+    "shuffled gradients": (shuffled, shuffled_other),
+    "magnitude": (sizes, sizes),
+}
+
+
+def held_by(name, share):
+    """The share of a score's sum in the top weights, of each network."""
+    pairs = zip(*chosen_by[name], strict=True)
+    return [concentration(one, share, by=other) for one, other in pairs]
+
+
+# %%
+rows = []
+for name in chosen_by:
+    for share in (0.001, 0.003, 0.01, 0.03, 0.05, 0.1, 0.3, 1.0):
+        value = audit.mean_ci(held_by(name, share))
+        rows.append({"score": name, "share of the weights": share, "value": value})
+most = audit.mean_ci(held_by("vulnerability", top))
+report.curves(
+    rows,
+    "share of the weights",
+    hue="score",
+    log="x",
+    diagonal=True,
+    title=f"The {top:.0%} most vulnerable weights hold {most.value:.0%} of the score; "
+    f"with shuffled gradients {np.mean(held_by('shuffled gradients', top)):.0%}",
+    xlabel="share of the weights, largest scores first",
+    ylabel="share of the score's sum",
+)
+
+# %% [markdown]
+# ## Vulnerable and critical weights
+# The overlap is the share of the top weights by vulnerability that are in the top weights by
+# learnability too.
+
+# %%
+learnability, again = score["learnability"], score["learnability, other batches"]
+draws = np.random.default_rng(seed)
+permuted = []
+for one in again:
+    permuted.append({name: draws.permuted(tensor) for name, tensor in one.items()})
+pairs = {
+    "vulnerable and critical weights": (vulnerability, again),
+    "critical weights with themselves": (learnability, again),
+    "chance in each layer": (vulnerability, permuted),
+}
+
+
+def overlaps(pair, share):
+    """The overlap of the top weights by two scores, of each network."""
+    both = zip(*pairs[pair], strict=True)
+    return [overlap(highest(one, share), highest(other, share)) for one, other in both]
+
+
+rows = []
+for pair in pairs:
+    for share in (0.001, 0.01, top):
+        value = audit.mean_ci(overlaps(pair, share))
+        rows.append({"overlap of": pair, "top": f"{share:.1%}", "value": value})
+real, itself, chance = (np.array(overlaps(pair, top)) for pair in pairs)
+report.profile(
+    rows,
+    "top",
+    hue="overlap of",
+    null=None,
+    title=f"{real.mean():.0%} of the {top:.0%} most vulnerable weights are critical, "
+    f"by chance {chance.mean():.0%}",
+    xlabel="share of the weights",
+    ylabel="overlap",
+)
+
+# %% [markdown]
+# ## By kind of weight and by layer
+
+# %%
+layer_types = kinds(comparison.results[steps["vulnerability"][0]])
+stages = {name: name.partition(".")[0] for name in layer_types}
+
+
+def in_top(scores, groups, group):
+    """The share of a group's weights in the top weights, of each network."""
+    found = []
+    for one in scores:
+        parts = {part.of: part.share for part in shares(highest(one, top), groups)}
+        found.append(parts[group])
+    return found
+
+
+rows = []
+for groups in (layer_types, stages):
+    for group in dict.fromkeys(groups.values()):
+        parts = [flat(one, groups, group) for one in vulnerability]
+        wholes = [flat(one, groups) for one in vulnerability]
+        sums = [part.sum() / whole.sum() for part, whole in zip(parts, wholes, strict=True)]
+        row = {"weights": group}
+        row["share of all weights"] = f"{parts[0].size / wholes[0].size:.1%}"
+        row["share of the vulnerability score"] = audit.mean_ci(sums)
+        row["among the most vulnerable"] = audit.mean_ci(in_top(vulnerability, groups, group))
+        row["among the most critical"] = audit.mean_ci(in_top(learnability, groups, group))
+        rows.append(row)
+report.table(
+    rows,
+    caption=f"Mean over {runs} networks. Last two columns: the share of these weights that is in "
+    f"the top {top:.0%}",
+)
+
+# %% [markdown]
+# ## Verdicts
+
+# %%
+by_size = held_by("shuffled gradients", top)
+report.judge(
+    claims,
+    concentrated=most,
+    not_sizes=audit.paired_difference(held_by("vulnerability", top), by_size),
+    critical=audit.mean_ci(real),
+    not_layers=audit.paired_difference(real, chance),
+    as_itself=audit.paired_difference(itself, real),
+    regime={
+        "member accuracy": comparison.estimate("network", "", "member accuracy"),
+        "test accuracy": comparison.accuracy("network"),
+    },
+)
+
+# %% [markdown]
+# **Limits.** A score is no leak: `fig04b_tab02_rewind_or_remove` rewinds these weights, and `own01`
+# tests what the scores do. One lambda and one number of updates; the paper's are lost.
+
+# %%
+report.provenance(comparison.results, seed=seed, pilots=pilots)
