@@ -199,13 +199,11 @@ class Planted:
             isinstance(step, recipe.Memorization) or getattr(step, "permuted", None) is not None
             for step in steps
         )
+        remembers = any(isinstance(step, recipe.Memorization) for step in steps)
+        begun = [step.of for step in steps if isinstance(step, recipe.Signals) and _begins(step.of)]
         # networks that judge how hard samples are, over a training
-        self.course = any(
-            isinstance(step, recipe.Signals)
-            and _begins(step.of)
-            and isinstance(step.of.training.design, recipe.Subsets)
-            for step in steps
-        )
+        judged = any(isinstance(state.training.design, recipe.Subsets) for state in begun)
+        self.course = bool(begun) and (remembers or judged)
         self._made: dict[str, Result | Late] = {}
 
     def __getitem__(self, step: Step) -> Result | Late:
