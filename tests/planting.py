@@ -200,9 +200,10 @@ class Planted:
             for step in steps
         )
         remembers = any(isinstance(step, recipe.Memorization) for step in steps)
-        self.course = remembers and any(
-            isinstance(step, recipe.Signals) and _begins(step.of) for step in steps
-        )
+        begun = [step.of for step in steps if isinstance(step, recipe.Signals) and _begins(step.of)]
+        # networks that judge how hard samples are, over a training
+        judged = any(isinstance(state.training.design, recipe.Subsets) for state in begun)
+        self.course = bool(begun) and (remembers or judged)
         self._made: dict[str, Result | Late] = {}
 
     def __getitem__(self, step: Step) -> Result | Late:
@@ -739,6 +740,8 @@ FIRST = (
     50,
     1,
     74,
+    36,
+    37,
     18,
     21,
     38,

@@ -224,3 +224,13 @@ def test_a_trajectory_study_by_hand() -> None:
     pair = trained.halvings(1)[0]
     by_hand = [[half.attack_over_time(LiRA(), [2, 4], 0) for half in pair]]
     assert study.halves(1, [2, 4], permuted=0) == by_hand
+    judges = study.judges(3, 0.5)
+    ranking = Setup(DATA, RandomHalves(80, test=20, seed=2), MODEL, schedule, 16, 2)
+    assert judges == Population(ranking.memorization(3, 0.5).models)
+    first, second = Population(trained.states[:6]), Population(trained.states[6:])
+    assert study.attacked_halves(LiRA()) == [{4: first.attack(LiRA())}, {4: second.attack(LiRA())}]
+    taught = [
+        first.attack(Threshold(), shadows=Population(trained.states[6:8])),
+        second.attack(Threshold(), shadows=Population(trained.states[:2])),
+    ]
+    assert study.attacked_halves(Threshold(), 2) == [{4: each} for each in taught]

@@ -30,10 +30,10 @@ optimizer = "sgd"  # as the article says
 lr = 0.05  # its learning rate; the group's code: .1
 decay = "cosine"  # its course; the group's code
 networks = 32  # each attacked by the others less its pair; the group's code: 20
-checkpoints = [0, 2, 4, 8, 12, 16, 24, 32, 40]  # epochs that are looked at; 0: the initialisation
+checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs that are looked at; 0: the initialisation
 judges = 16  # networks that tell difficulty; the attack does not know them
 share = 0.7  # of the pool that each judge trains on
-seed = 1  # seed of design, initialisation and order
+seed = 101  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%

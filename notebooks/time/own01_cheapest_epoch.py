@@ -7,183 +7,225 @@
 # ---
 
 # %% [markdown]
-# # What is the cheapest epoch that tells who will be exposed, and whom does stopping protect?
+# # Can we know early which samples end exposed, and does early stopping protect them?
 #
-# **Ours, beside Dynamics.** If it is settled early who will be exposed, one could know, and act. From which epoch's
-# signals, how well, at what cost? And are those protected by stopping early whom one thinks of? **The article says**
-# that early exposure "creates a crucial opportunity for proactive intervention"; it names no signal, cost or
-# intervention.
+# **Question.** An article on Dynamics (Chen et al. 2025) says that early exposure "creates a
+# crucial opportunity for proactive intervention" (section on early exposure). It names no signal
+# and no intervention: this page is ours.
 #
-# **It would be wrong if** early signals told no more than chance, or stopping exposed the same samples as much. **It
-# would be beside the point if** signal and exposure shared their luck (control: networks with neither targets nor
-# shadows in common; level: what these tell at the end), if the signal were dear (cost: samples visited in training),
-# or if stopping spared everybody alike, so that nobody need be known (control: everybody's exposure).
+# **Setup.** A sample's *exposure* is TPR minus FPR of the attack LiRA: how often it is called a
+# member of networks that trained on it, minus the same for the others. *Flagged* are the tenth of
+# the samples with the largest exposure after training. We predict exposure from the mean loss of
+# a few other networks.
 #
-# **Definitions.** Exposure: TPR minus FPR, by normal laws fitted to a sample's scores, of one half of the networks;
-# told by the other half's at an earlier epoch, or by losses of networks that the attack does not know. The flagged: the
-# tenth that the other half has highest at the end. Rules were settled on draw 0, a referee's objections in hand, and
-# are judged on this one (seed 1).
+# **Controls.** Controls 1 and 2 decide.
+#
+# 1. *An attack at the same epoch* by other networks, as a signal.
+# 2. *Everybody*: early stopping lowers the exposure of all samples.
+# 3. *Other networks*: signal and exposure come from networks that share no shadow model.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (leak-atlas data)
+data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
-model = "cnn4"  # architecture
-width = 8  # channels of stage 1
-pool = 600  # samples from which each network draws half
-test = 200  # test samples
-epochs = 40  # of training
-batch = 50  # samples a step
-optimizer = "sgd"  # as the folder has it
-lr = 0.05  # learning rate at the start
-decay = "cosine"  # of that rate, by the epoch
-networks = 32  # in complement pairs; each half of them is attacked by itself
-checkpoints = [0, 2, 4, 8, 12, 16, 24, 32, 40]  # epochs at which all is read; 0: before training
-judges = 16  # networks whose losses tell; the attack does not know them
-few = 4  # of these: does a part of them do?
-share = 0.7  # of the pool that each judge trains on
-rate = 0.1  # share of all non-members that reach the threshold
-halvings = 4  # ways to part the networks in two that share no shadow
-flags = 0.1  # share of the samples that is flagged
-cheap = 8  # the epoch that is cheap: a fifth of the training
-stop = 12  # the epoch at which training is stopped: before most of what leaks does
-learnt = 0.6  # least test accuracy of networks that have learnt
-seed = 1  # seed of design, initialisation and order
+model = "cnn4"  # architecture (reading note: CNNs of several depths, WRN28-2)
+width = 8  # channels of stage 1 (not stated)
+pool = 600  # samples, half of them members of a network (not stated)
+test = 200  # test samples (not stated)
+epochs = 40  # of training (not stated; the article calls epoch 150 early)
+batch = 50  # samples a step (not stated)
+optimizer = "sgd"  # optimizer (article: SGD)
+lr = 0.05  # learning rate at the start (not stated)
+decay = "cosine"  # of that rate, by the epoch (not stated)
+networks = 32  # each is attacked by the others (not stated)
+checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
+judges = 16  # networks that judge samples by their loss; no attack knows them (ours)
+share = 0.7  # of the pool that each judge trains on (ours)
+few = 4  # of these judges: does a part of them suffice?
+rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
+halvings = 4  # divisions of the networks into halves that share no shadow model (ours)
+flags = 0.1  # share of the samples that is flagged (ours)
+cheap = 8  # epoch of the early signal: a fifth of the training; one of the checkpoints
+stop = 12  # epoch at which the training is stopped; one of the checkpoints
+learnt = 0.6  # least test accuracy of networks that have learnt (ours)
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from itertools import product
+from leak_atlas import lab, report
+from leak_atlas.localization import over_time, prediction
+from leak_atlas.localization.difficulty import difficulty, mean_loss_until
+from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
-import numpy as np
-from leak_atlas import audit, lab, report
-from leak_atlas.localization import over_time, trajectories
-from leak_atlas.localization.difficulty import difficulty
-from leak_atlas.recipe import Data, Model, Population, Schedule, TrajectoryStudy
-
-told, ours = "rank correlation with exposure at the end", {"ours": True}
-other, level = {"control": "networks that share no shadow", **ours}, {"control": "the attack by other networks at the end", **ours}
+correlation = "rank correlation with exposure after training"
+ours = "our question"
 claims = report.claims(
-    report.Claim("attack_blind", f"At epoch {cheap} an attack hardly tells who will be exposed", f"{told}, attack at epoch {cheap}, as a share of that at the end", below=0.5, margin=0.25, **level),
-    report.Claim("loss_enough", f"Averaging in later epochs adds nothing to the mean loss until epoch {cheap}", f"{told}, mean loss until the end minus until epoch {cheap}", within=0.05, **other),
-    report.Claim("as_attack", "It ranks the whole pool as well as an attack on other networks at the end", f"{told}, mean loss until epoch {cheap} minus attack at the end", within=0.1, **level),
-    report.Claim("few_do", f"{few} networks rank the whole pool as well", f"{told}, mean loss until epoch {cheap}, {few} minus {judges} networks", within=0.1, **other),
-    report.Claim("few_find", f"They still find over a quarter of the flagged {flags:.0%}", f"share of the flagged found, mean loss until epoch {cheap}, {few} networks", above=0.25, margin=0.2, control=f"chance, {flags:g}; {judges} networks, in the table", **ours),
-    report.Claim("stop_protects", f"At {rate:.0%} FPR, stopping at epoch {stop} leaves less than half of the flagged's exposure", f"exposure of the flagged at epoch {stop}, as a share of that at the end", below=0.5, margin=0.15, control="flagged by other networks", **ours),
-    report.Claim("spares_less", "By some rule of the threshold it spares the flagged less than everybody", f"share of the exposure left at epoch {stop}, of the flagged minus of all, largest of four rules", above=0.05, margin=0.2, control="everybody's exposure", **ours),
-    report.Claim("stop_costs", "It costs accuracy", f"test accuracy at the end minus at epoch {stop}", above=0.02, margin=0.02, control="same networks", **ours),
+    report.Claim(
+        "beyond_attack",
+        f"At epoch {cheap} the loss predicts exposure better than an attack does",
+        quantity=f"{correlation}, mean loss until epoch {cheap} minus LiRA at epoch {cheap}",
+        above=0.0,
+        margin=0.1,
+        ours=ours,
+        control="an attack by other networks at the same epoch",
+        headline=True,
+    ),
+    report.Claim(
+        "like_final_attack",
+        f"The loss until epoch {cheap} predicts exposure like an attack after training",
+        quantity=f"{correlation}, mean loss until epoch {cheap} minus LiRA after training",
+        within=0.1,
+        ours=ours,
+        control="an attack by other networks after training",
+    ),
+    report.Claim(
+        "few_find",
+        f"The loss of {few} networks finds over a quarter of the flagged samples by epoch {cheap}",
+        quantity=f"share of the flagged found, mean loss of {few} networks until epoch {cheap}",
+        above=0.25,
+        margin=0.2,
+        ours=ours,
+        control=f"chance is {flags:g}",
+    ),
+    report.Claim(
+        "stop_protects",
+        f"Stopping at epoch {stop} leaves a smaller part of the exposure of flagged samples",
+        quantity=f"part of the final exposure left at epoch {stop}, flagged minus all samples",
+        below=0.0,
+        margin=0.1,
+        ours="our control",
+        control="all samples; flagged by other networks",
+        headline=True,
+    ),
+    report.Claim(
+        "stop_costs",
+        f"Stopping at epoch {stop} costs test accuracy",
+        quantity=f"test accuracy after training minus at epoch {stop}",
+        above=0.0,
+        margin=0.02,
+        ours=ours,
+        control="the same networks",
+    ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
-)  # fmt: skip
+)
 claims
 
+# %% [markdown]
+# ## Models
+
 # %%
-given, last = {"optimizer": optimizer, "decay": decay}, checkpoints[-1]
 study = TrajectoryStudy(
-    Data(data, pixels or None), Model(model, width), Schedule(epochs, batch, lr=lr, **given), pool, test, networks, checkpoints, seed, precision
+    Data(data, pixels or None),
+    Model(model, width),
+    Schedule(epochs, batch, optimizer, lr, decay=decay),
+    pool=pool,
+    test=test,
+    networks=networks,
+    checkpoints=checkpoints,
+    seed=seed,
+    precision=precision,
 )
-attacks = study.attacks()
-signals = study.signals()
-halves = study.halves(halvings)
-ranking = study.setup.memorization(judges, share)
-others = Population(ranking.models)
-answers = study.signals(others)
-results = lab.realize(attacks, signals, halves, ranking, answers)
-found = audit.Comparison.of(results, signals, {(t, "LiRA"): attack for t, attack in attacks.items()})
-parts = [[over_time.read(results, half) for half in pair] for pair in halves]
+after = checkpoints[1:]  # the loss before training says nothing
+halves = study.halves(halvings, after)
+answers = study.signals(study.judges(judges, share))
+comparison = lab.compare(
+    {"networks": study.trained},
+    {"LiRA": LiRA()},
+    checkpoints={"networks": [stop]},
+    also=[halves, answers],
+)
+
+# %%
+results = comparison.results
+halved = [[over_time.read(results, half) for half in pair] for pair in halves]
+signals = {epoch: [results[step] for step in each] for epoch, each in answers.items()}
+some = {epoch: each[:few] for epoch, each in signals.items()}
+pool_index = difficulty(signals, cheap)["index"]
+all_judges, few_judges = f"loss of {judges} networks", f"loss of {few} networks"
+losses = {all_judges: mean_loss_until(signals), few_judges: mean_loss_until(some)}
+foresight = prediction.foresight(halved, losses, pool_index, flags, rate)
+at_cheap, at_stop = after.index(cheap), after.index(stop)
 
 # %% [markdown]
-# ## Who tells, when, and how well?
-# The level is what other networks tell by an attack at the end. Losses are means over the epochs until then.
+# ## Signals by epoch
 
 # %%
-hard = {(number, t): difficulty({e: [results[step] for step in each[:number]] for e, each in answers.items() if e <= t}, early=t)
-        for number, t in product((judges, few), checkpoints[2:])}  # fmt: skip
-names = {
-    f"mean loss of {judges}": (judges, "mean loss"),
-    f"mean loss of {few}": (few, "mean loss"),
-    f"inconsistency of {judges}": (judges, "inconsistency"),
-}
-index, blank, seen = hard[judges, last]["index"], np.full((2, 2), np.nan), ("attack", *names)
-every = np.array([[hard[number, t][kind] for t in checkpoints[2:]] for number, kind in names.values()])
-at, end = checkpoints.index(cheap), checkpoints.index(stop)
-
-
-def tells(one, other, samples):
-    """Rank correlation and share of the flagged, `(4, 2, E)`; exposure of the flagged, by the attack and by loss, and of all."""
-    own, flagged = every[:, :, np.searchsorted(index, samples)], trajectories.highest(other[-1], flags)
-    told = [
-        [audit.rank_correlation(each, other[-1]), trajectories.early_detection(trajectories.highest(each, flags), flagged)["share"]]
-        for each in (one, *own)
-    ]
-    who = [trajectories.highest(one, flags)[-1], trajectories.highest(own[0], flags)[at - 2], np.ones(len(samples), bool)]
-    rest = [np.hstack([blank, each]) for each in told[1:]]
-    return np.concatenate([np.ravel([told[0], *rest]), np.ravel([other[:, each].mean(axis=1) for each in who])])
-
-
-def derived(values):
-    both, (flagged, _, everybody) = values[: -3 * len(checkpoints)].reshape(4, 2, -1), values[-3 * len(checkpoints) :].reshape(3, -1)
-    ranks, found = both[:, 0], both[:, 1, at]
-    ends = [ranks[1, -1] - ranks[1, at], ranks[1, at] - ranks[0, -1], ranks[2, at] - ranks[1, at], found[2]]
-    left = flagged[end] / flagged[-1]
-    return np.append([ranks[0, at] / ranks[0, -1], *ends, left, left - everybody[end] / everybody[-1]], values)
-
-
-by_rule = {rule: trajectories.across_halves(tells, parts, derived, rule) for rule in (rate, rate / 2, 2 * rate, "balanced")}
-numbers, spares = by_rule[rate], audit.largest(each[6] for each in by_rule.values())
-estimates = dict(zip((claim.name for claim in claims), numbers[:7], strict=False)) | {"spares_less": spares}
-cells = dict(zip(product(seen, ("rank", "share"), checkpoints), numbers[7:], strict=False))
-groups = ("flagged by the attack", "flagged by the loss", "everybody")
-exposed = dict(zip(product(groups, checkpoints), numbers[-3 * len(checkpoints) :], strict=True))
-shown = [(name, t) for name, t in product(seen, checkpoints) if t and cells[name, "rank", t].value > -2]
-points = [{"epoch": t, "by": name, "value": cells[name, "rank", t]} for name, t in shown]
-topped = cells["attack", "rank", last]
-early, blind, late = (cells[name, "rank", t].value for name, t in ((seen[1], cheap), ("attack", cheap), ("attack", last)))
-title = f"Rank correlation with final exposure: loss until epoch {cheap} {early:.2f}, an attack then {blind:.2f}, at the end {late:.2f}"
-words = {"title": title, "xlabel": "epoch", "ylabel": "rank correlation with final exposure"}
-report.curves(points, "epoch", hue="by", null=topped.value, level="attack at the end", **words)
+names = {"attack": "LiRA by other networks", all_judges: all_judges, few_judges: few_judges}
+points = []
+for name, label in names.items():
+    for epoch, value in zip(after, foresight[name].correlation, strict=True):
+        points.append({"signal": label, "epoch": epoch, "value": value})
+beyond = foresight[all_judges].beyond_attack[at_cheap]
+effect = report.effect(beyond, "better", "worse", "not significantly better")
+report.curves(
+    points,
+    "epoch",
+    hue="signal",
+    null=0.0,
+    level="chance",
+    title=f"At epoch {cheap} the loss predicts exposure {effect} than an attack",
+    ylabel="rank correlation with exposure after training",
+)
 
 # %%
-visits = {"attack": networks // 2 * pool // 2} | {name: int(number * share * pool) for name, (number, _) in names.items()}
-rows = [{"signal": name, "until epoch": t, "rank correlation": cells[name, "rank", t], "as a share of the level": cells[name, "rank", t].value / topped.value}
-        | {f"found of the flagged {flags:.0%}": cells[name, "share", t], "epochs": t / epochs, "sample visits": visits[name] * t}
-        | {"cost, in attacks at the end": visits[name] * t / (visits["attack"] * epochs)}
-        for name, t in product(seen, checkpoints) if t >= checkpoints[2]]  # fmt: skip
-caption = f"Halves of {networks // 2} networks. Level: the attack by other networks at the end. A visit: one sample in one epoch of one network"
-report.table(rows, caption=caption)
+rows = []
+for name, label in names.items():
+    for epoch in (cheap, epochs):
+        at = after.index(epoch)
+        row = {"signal": label, "until epoch": epoch}
+        row["rank correlation"] = foresight[name].correlation[at]
+        row["flagged samples found"] = foresight[name].found[at]
+        rows.append(row)
+report.table(rows, caption=f"Share of the flagged found: chance is {flags:g}")
 
 # %% [markdown]
-# ## Whom does stopping protect?
-# Lines go through the epochs from the cheap one on. The flagged: whom other networks expose most at the end, or whose
-# mean loss until the cheap epoch is highest.
+# ## Early stopping
 
 # %%
-plane = [{"variant": who, "accuracy": found.accuracy(t), "auc": value} for (who, t), value in exposed.items() if t >= cheap]
-kept, cost = estimates["stop_protects"].value, found.more_accurate(last, stop)
-title = f"At {rate:.0%} FPR, stopping at epoch {stop} leaves {kept:.0%} of the exposure of the flagged and costs {cost.value:.3f} of accuracy"
-report.tradeoff(plane, title=title.replace("%", " %"), xlabel="test accuracy", ylabel="TPR minus FPR", null=0.0, level="no exposure")
-
-# %%
-members = {t: audit.mean_ci([results[step]["accuracy_member"] for step in each]) for t, each in signals.items()}
-rows = [{"epoch": t, "member accuracy": members[t], "test accuracy": found.accuracy(t), "AUC, all networks": found.leak(t, "LiRA")["auc"]}
-        | {who: exposed[who, t] for who in groups} | {f"left, {who}": exposed[who, t].value / exposed[who, last].value for who in groups[::2]} for t in checkpoints]  # fmt: skip
-report.table(rows, caption="Mean TPR minus FPR of each group, on networks that did not flag it. Left: as a share of that at the end")
-
-# %%
-names = [claim.name.replace("_", " ") for claim in claims][:7]
-rows = [{"threshold": rule} | dict(zip(names, each, strict=False)) for rule, each in by_rule.items()]
-report.table(rows, caption="What is claimed, by the threshold's rule")
+exposure = prediction.exposure_of_flagged(halved, flags, rate)
+points = []
+for group, left in (("flagged", exposure.flagged_left), ("all samples", exposure.everybody_left)):
+    for epoch, value in zip(after, left, strict=True):
+        points.append({"samples": group, "epoch": epoch, "value": value})
+protects = exposure.left_difference[at_stop]
+effect = report.effect(protects, "larger", "smaller", "not significantly smaller")
+report.curves(
+    points,
+    "epoch",
+    hue="samples",
+    null=1.0,
+    level="exposure after training",
+    title=f"At epoch {stop} a {effect} part of exposure is left for flagged samples",
+    ylabel="part of the final exposure",
+)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-checks = {"the attack beats a guess": found.leak(last, "LiRA")["auc"].low > 0.5, "the flagged are exposed": exposed["flagged by the attack", last]}
-regime = {"member accuracy": members[last], "test accuracy": found.accuracy(last)}
-report.judge(claims, **estimates, stop_costs=cost, checks={claim.name: checks for claim in claims}, regime=regime)
+stopped = comparison.checkpoints["networks"][0]
+checks = {
+    "LiRA beats guessing": comparison.leak("networks", "LiRA")["auc"].low > 0.5,
+    "flagged samples are exposed": exposure.flagged[-1],
+}
+report.judge(
+    claims,
+    beyond_attack=beyond,
+    like_final_attack=foresight[all_judges].beyond_final_attack[at_cheap],
+    few_find=foresight[few_judges].found[at_cheap],
+    stop_protects=protects,
+    stop_costs=comparison.more_accurate("networks", stopped),
+    checks={claim.name: checks for claim in claims},
+    regime={
+        "member accuracy": comparison.estimate("networks", "", "member accuracy"),
+        "test accuracy": comparison.accuracy("networks"),
+    },
+)
 
 # %% [markdown]
-# **Caveat.** How much stopping leaves depends on the epoch, and whether it spares the flagged as much as everybody on
-# the threshold's rule (last two tables). Rank correlation is about the whole pool: read beside it the share found of
-# the flagged. An epoch of a long schedule is not a short one's last. Judges see more of the pool than attacked networks
-# do.
+# **Limits.** How much early stopping leaves depends on the epoch and on LiRA's threshold. Judges
+# train on more of the pool than attacked networks do. An epoch of a long training is not the last
+# epoch of a short one.
 
 # %%
-report.provenance(results)
+report.provenance(results, seed=seed, pilots=pilots)

@@ -5,7 +5,12 @@ import pytest
 from scipy import special
 
 from leak_atlas.data.designs import Role
-from leak_atlas.localization.difficulty import difficulty, mean_over_members, ranks_within_class
+from leak_atlas.localization.difficulty import (
+    difficulty,
+    mean_loss_until,
+    mean_over_members,
+    ranks_within_class,
+)
 
 EPOCHS = (0, 1, 2, 4)
 
@@ -36,6 +41,7 @@ def test_measures_by_hand() -> None:
     each = {e: np.array([[easy[k], hard[k], out[k], 0.5]] * 2) for k, e in enumerate(EPOCHS)}
     found = difficulty(answers(each, role), early=1)
     assert found["index"].tolist() == [0, 1, 2]
+    assert found["labels"].tolist() == [0, 0, 0]
     p = np.array([easy[1:], hard[1:]])
     assert found["mean loss"][:2] == pytest.approx(-np.log(p).mean(axis=1), rel=1e-5)
     assert found["last loss"][:2] == pytest.approx(-np.log(p[:, -1]), rel=1e-5)
@@ -48,6 +54,9 @@ def test_measures_by_hand() -> None:
     assert found["inconsistency"][2] == 1 and found["ensemble variance"][2] == pytest.approx(
         0, abs=1e-12
     )
+    until = mean_loss_until(answers(each, role))[:, :2]
+    assert until[:, 1] == pytest.approx(np.cumsum(-np.log(p[1])) / [1, 2, 3], rel=1e-5)
+    assert until[-1] == pytest.approx(found["mean loss"][:2])
 
 
 def test_what_was_never_learned_and_who_was_never_in() -> None:

@@ -1,50 +1,44 @@
 """Trajectories through the plane of FPR and TPR, against closed forms and made-up attacks."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import adjusted_rand_score
 
 from leak_atlas.audit import Estimate, auc
 from leak_atlas.localization.over_time import (
     Trajectory,
-    exchanged_scores,
+    contrast,
     generalisation_gaps,
-    generalisation_gaps_by_network,
     jackknife,
     joined_by_rank,
-    mean_scores,
-    permuted_membership,
     trajectory,
 )
 from leak_atlas.localization.trajectories import (
-    ENCODING,
     HIGH,
     LOW,
     MIDDLE,
     across_halves,
     advantage,
+    advantage_at_gap,
     advantage_spread,
-    clusters,
-    difference_at_level,
+    delay,
     displacement,
     early_detection,
-    encoding,
-    encoding_contrast,
     encoding_speed,
-    entropy,
-    entropy_above_null,
-    entropy_of_equal_samples,
     entry_shares,
     epochs_to_reach,
+    high_share,
     highest,
     mean_advantage,
+    mean_entry_share,
+    mean_speed,
     plane,
+    spread_at_advantage,
     states,
     thresholds,
-    transitions,
 )
 
 BORDER = stats.norm.isf(0.1)  # the threshold at an FPR of 10 % of N(0, 1) scores
@@ -114,37 +108,9 @@ def test_networks_that_are_joined_have_one_rate_whatever_their_scales() -> None:
         joined_by_rank(one, made([0.0, 2.0, 3.0]))
 
 
-def test_permuted_membership_keeps_scores_and_pairs_and_predicts_nothing() -> None:
-    one = made([0.0, 3.0])
-    null = permuted_membership(one)
-    assert null.scores is one.scores
-    assert (null.member[0] == ~null.member[1]).all()
-    assert mean_advantage(one)[-1] > 0.8
-    assert abs(mean_advantage(null)[-1]) < 0.05
-
-
-def test_exchanged_samples_are_equal_and_the_centre_stays() -> None:
-    one = unequal(4.0)
-    other = exchanged_scores(one)
-    assert plane(other).mean(axis=2) == pytest.approx(plane(one).mean(axis=2))
-    for side in (one.member[3], ~one.member[3]):
-        before, after = (each.scores[:, 3, side].T.tolist() for each in (one, other))
-        assert sorted(before) == sorted(after)
-        assert before != after
-    assert advantage_spread(one, other)[1] > 0.25
-    assert entropy(plane(other))[1] == pytest.approx(entropy_of_equal_samples(one)[1], abs=0.1)
-
-
-def test_gaps_are_differences_of_mean_scores() -> None:
+def test_a_gap_is_the_difference_of_mean_scores() -> None:
     right = made([0.0, 0.5, 2.0], networks=100, n=400)
-    inside, outside = mean_scores(right)
-    assert inside == pytest.approx([0, 0.5, 2], abs=0.02)
-    assert outside == pytest.approx([0, 0, 0], abs=0.02)
-    assert generalisation_gaps(right) == pytest.approx(inside - outside)
-    by_network = generalisation_gaps_by_network(right)
-    assert list(by_network) == right.epochs.tolist()
-    means = [gaps.mean() for gaps in by_network.values()]
-    assert means == pytest.approx(inside - outside, abs=1e-3)
+    assert generalisation_gaps(right) == pytest.approx([0, 0.5, 2], abs=0.03)
 
 
 # --- the plane
@@ -184,40 +150,19 @@ def test_a_straight_path_has_its_length_speed_and_displacement() -> None:
     assert displacement(np.concatenate([path, path[:1]])) == pytest.approx(0)
 
 
-def test_states_and_transitions() -> None:
+def test_states_and_entries_into_the_high_one() -> None:
     rates = np.array([[[0.1, 0.1, 0.1], [0.1, 0.1, 0.5]], [[0.2, 0.1, 0.1], [0.8, 0.1, 0.5]]])
-    state = states(rates)
-    assert state.tolist() == [[LOW, LOW, MIDDLE], [HIGH, LOW, MIDDLE]]
-    shares = [[0.5, 0, 0.5], [0, 1, 0], [np.nan] * 3]
-    np.testing.assert_array_equal(transitions(state)[0], shares)
+    assert states(rates).tolist() == [[LOW, LOW, MIDDLE], [HIGH, LOW, MIDDLE]]
     enters = [[LOW, MIDDLE, HIGH, HIGH], [HIGH, MIDDLE, LOW, HIGH], [HIGH] * 4, [HIGH] * 4]
     np.testing.assert_allclose(entry_shares(np.array(enters)), [1 / 2, 1, np.nan])
 
 
-def test_entropy_is_the_logarithm_of_equal_cells() -> None:
-    middles = (np.arange(10) + 0.5) / 10
-    every = np.stack([each.ravel() for each in np.meshgrid(middles, middles)])[None]
-    assert entropy(np.full((1, 2, 50), 0.05))[0] == 0
-    assert entropy(every)[0] == pytest.approx(np.log(100))
-    assert entropy(every, (5, 10))[0] == pytest.approx(np.log(25 * 100) / 2)
-    assert entropy(np.ones((1, 2, 5)))[0] == 0, "the upper edge belongs to the last cell"
-
-
-@pytest.mark.parametrize("grid", [5, 10, 20, (4, 5)])
-def test_equal_samples_spread_as_far_as_counting_spreads_them(grid: int) -> None:
-    alike = [made([0.0, 1.0], networks=16, n=150, seed=seed) for seed in range(40)]
-    measured = np.mean([entropy(plane(one), grid) for one in alike], axis=0)
-    expected = np.mean([entropy_of_equal_samples(one, grid=grid) for one in alike], axis=0)
-    assert measured == pytest.approx(expected, abs=0.05)
-
-
-def test_unequal_samples_spread_further_than_equal_ones() -> None:
-    one, null = unequal(2.0), made([0.0, 0.0], networks=32, n=400)
-    assert entropy(plane(one), 5)[1] > entropy_of_equal_samples(one, grid=5)[1] + 0.2
-    measured, equals = (
-        entropy_above_null(one, null, grid=5, form=form) for form in ("counted", "equals")
-    )
-    assert measured > equals > 0
+def test_half_of_the_samples_become_high_and_stay() -> None:
+    rng, member, kind = np.random.default_rng(3), halves(40, 120), np.arange(120) < 60
+    gaps = [10.0 * (e > 1) * kind * member for e in range(4)]
+    one = of_scores([rng.normal(size=member.shape) + gap for gap in gaps], member)
+    assert high_share(one) == pytest.approx([0, 0, 0.5, 0.5], abs=0.05)
+    assert mean_entry_share(one) == pytest.approx(0.5 / 3, abs=0.03)
 
 
 def test_samples_are_as_unlike_as_their_true_advantages() -> None:
@@ -230,48 +175,58 @@ def test_samples_are_as_unlike_as_their_true_advantages() -> None:
     assert advantage_spread(kinds, null)[1] == pytest.approx(gap / 2, abs=0.03)
 
 
-def test_clusters_are_the_kinds_of_paths() -> None:
-    rng, member, kind = np.random.default_rng(3), halves(40, 120), np.arange(120) < 40
-    one = of_scores(
-        [rng.normal(size=member.shape) + 4.0 * e * kind * member for e in range(3)], member
-    )
-    for path in (plane(one), advantage(plane(one))):
-        group = clusters(path, 2)
-        assert adjusted_rand_score(group, kind) > 0.8
-        assert group[kind].mean() > 0.9, "numbered by their advantage"
-
-
 # --- how far and how fast
 
 
-def test_what_a_trajectory_encodes_is_that_of_the_normal_tails() -> None:
-    one, null = made([0.0, 1.0, 2.0], 80, 2000, seed=1), made([0.0] * 3, 80, 2000, seed=2)
-    measured = dict(zip(ENCODING, encoding(one, null), strict=True))
+def test_means_and_their_delay_are_those_of_the_normal_tails() -> None:
+    one = made([0.0, 1.0, 2.0], 80, 2000, seed=1)
     middle, end = true_advantage(1.0), true_advantage(2.0)
     assert mean_advantage(one) == pytest.approx([0, middle, end], abs=0.01)
-    assert measured["displacement"] == pytest.approx(end, abs=0.01)
-    assert measured["way of the centre"] == pytest.approx(end, abs=0.02)
-    assert measured["gain"] == pytest.approx(end, abs=0.01)
-    assert 0.5 < measured["way of a sample"] / end < 1, "noise and gain add as squares do"
-    assert measured["delay"] == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
-    assert encoding(null, null)[1:3].tolist() == [0.0, 0.0]
+    assert displacement(plane(one)) == pytest.approx(end, abs=0.01)
+    assert delay(one) == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
 
 
-def test_a_contrast_has_differences_and_doublings() -> None:
+def test_a_contrast_covers_the_true_difference() -> None:
     """Over ten draws, as one interval in twenty misses the truth."""
-    near, far = true_advantage(1.0), true_advantage(2.0)
-    truths = {"displacement": far - near, "doublings of displacement": np.log2(far / near)}
-    covered = dict.fromkeys(truths, 0)
-    gaps = [0.0, 0.5, 1.0], [0.0] * 3, [0.0, 1.0, 2.0], [0.0] * 3
+    truth, covered = true_advantage(2.0) - true_advantage(1.0), 0
     for draw in range(10):
-        four = [made(each, 40, 400, seed=10 * draw + k) for k, each in enumerate(gaps)]
-        contrast = encoding_contrast(*four)
-        for name, truth in truths.items():
-            covered[name] += covers(contrast[name], truth)
-            assert contrast[name].value == pytest.approx(truth, rel=0.15)
-    assert min(covered.values()) >= 8
-    same = encoding_contrast(*four[2:], *four[2:])
-    assert all(each.value == each.low == each.high == 0 for each in same.values())
+        one, other = (made([0.0, gap], 40, 400, seed=10 * draw + gap) for gap in (1, 2))
+        difference = contrast(mean_advantage, [other], [one], rule=0.1)[-1]
+        covered += covers(difference, truth)
+        assert difference.value == pytest.approx(truth, rel=0.15)
+    assert covered >= 8
+    same = contrast(mean_speed, [one, other], [one, other])
+    assert same.value == same.low == same.high == 0
+
+
+def test_epochs_at_the_same_level() -> None:
+    early, late = (made([0.0, gap, 1.0], networks=100, n=400) for gap in (1.0, 0.0))
+    first, second, difference = epochs_to_reach(early, late, 0.5)
+    assert first < early.epochs[1] < second < early.epochs[2]
+    assert difference == second - first
+
+
+def test_what_leaks_alike_at_each_gap_differs_by_nothing_at_an_equal_gap() -> None:
+    """One trajectory is the other's first half: at the gap where it ends both leak equally."""
+    short, long = (made([0.0, 0.5 * end, end], 100, 400) for end in (1.0, 2.0))
+    assert mean_advantage(long)[-1] > mean_advantage(short)[-1] + 0.2
+    for pair, sign in (((short, long), 1), ((long, short), -1)):
+        four = [each for one in pair for each in (one, one)]
+        assert advantage_at_gap(*four) == pytest.approx(0, abs=0.01)
+        wider = replace(long, scores=2 * long.scores)  # a wider gap for the same leak
+        of_pair = {id(short): short, id(long): wider}
+        four = [each for one in pair for each in (one, of_pair[id(one)])]
+        assert sign * advantage_at_gap(*four) > 0.1
+
+
+def test_spreads_at_an_equal_mean_are_those_of_the_same_trajectory() -> None:
+    null = made([0.0, 0.0, 0.0], 40, 400, seed=1)
+    rng, member, kind = np.random.default_rng(3), halves(40, 400), np.arange(400) % 2
+    noise = rng.normal(size=member.shape)
+    steps = [noise + gap * kind * member for gap in (0.0, 1.0, 3.0)]
+    whole, start = of_scores(steps, member), of_scores([steps[0], steps[0], steps[1]], member)
+    assert spread_at_advantage(whole, null, start, null) == pytest.approx(0, abs=0.01)
+    assert advantage_spread(whole, null)[-1] > advantage_spread(start, null)[-1] + 0.1
 
 
 def test_noise_alone_moves_and_a_null_subtracts_it() -> None:
@@ -283,18 +238,6 @@ def test_noise_alone_moves_and_a_null_subtracts_it() -> None:
     assert speed(one) > 0.005
     assert covers(jackknife(lambda a, b: speed(a) - speed(b), one, null), 0)
     assert covers(jackknife(partial(speed, signed=True), one), 0)
-
-
-def test_epochs_and_values_at_a_level() -> None:
-    early, late = (made([0.0, gap, 1.0], networks=100, n=400) for gap in (1.0, 0.0))
-    epochs, half = early.epochs, epochs_to_reach(early, late, (0.5,))
-    assert half[0] < epochs[1] < half[1] < epochs[2]
-    assert half[2] == half[1] - half[0]
-    values, other = np.array([1.0, 2.0, 4.0]), np.array([0.0, 1.0])
-    reached = partial(difference_at_level, values, other_values=other)
-    inside = reached(np.array([0.0, 0.5, 2.0]), other_levels=np.array([0.0, 1.25]))
-    beyond = reached(np.array([0.0, 0.5, 0.4]), other_levels=np.array([0.0, 9.0]))
-    assert (inside, beyond) == (2.0, 3.0)
 
 
 # --- early detection

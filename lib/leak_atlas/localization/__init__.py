@@ -1,7 +1,7 @@
 """Where membership leakage sits: in which layers, weights and samples, and when during training.
 
 Modules without torch read stored results: `disparity`, `score_maps`, `samples`, `difficulty`,
-`divergence`, `checkpoints`, `trajectories`. The others compute results from networks.
+`divergence`, `over_time`, `trajectories`, `prediction`. The others compute results from networks.
 """
 
 from collections.abc import Mapping

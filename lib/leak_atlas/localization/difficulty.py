@@ -23,7 +23,7 @@ OTHERS = "inconsistency", "memorization"
 
 
 def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str, FloatArray]:
-    """Hardness measures of each sample of a pool `(n,)`, by name, and `index (n,)`.
+    """Hardness measures of each sample of a pool `(n,)`, by name; its `index (n,)` and `labels (n,)`.
 
     `answers` has, by epoch, what `Signals` of each of K networks have stored. `early` is the
     checkpoint of the early error. With p the posterior of a sample's class y and z its logits,
@@ -86,6 +86,7 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
     measures |= {name: _mean(values, ~inside) for name, values in of_others.items()}
     measures["memorization"] = _mean(p[-1], inside) - outside
     measures["index"] = last[0]["index"][pool]
+    measures["labels"] = label
     return measures
 
 
@@ -137,3 +138,16 @@ def ranks_within_class(values: FloatArray, label: IntArray) -> FloatArray:
         ranks = rankdata(values[..., own], axis=-1)
         shares[..., own] = (ranks - 0.5) / own.sum()
     return shares
+
+
+def mean_loss_until(answers: Mapping[int, Sequence[Arrays]]) -> FloatArray:
+    """Mean loss of each sample until each checkpoint but the initialisation, `(E, n)`.
+
+    See `difficulty`, whose `index` names the samples.
+    """
+    epochs = sorted(epoch for epoch in answers if epoch)
+    losses = []
+    for last in epochs:
+        until = {epoch: answers[epoch] for epoch in epochs if epoch <= last}
+        losses.append(difficulty(until, early=last)["mean loss"])
+    return np.stack(losses)

@@ -6,7 +6,7 @@ A `Trajectory` has the scores; `leak_atlas.localization.trajectories` measures i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -122,63 +122,20 @@ def _numbered(group: IntArray) -> IntArray:
     return np.unique(group, return_inverse=True)[1]
 
 
-def permuted_membership(one: Trajectory, seed: int = 0) -> Trajectory:
-    """A permutation null: each sample has another one's membership, the same one in all networks.
+def generalisation_gaps(one: Trajectory) -> FloatArray:
+    """Mean score of members minus that of non-members at each checkpoint, `(E,)`.
 
-    For attacks that do not know who trained on the sample that they judge. What a learned attack
-    learns from permuted membership (`Attack.permuted`) is no such null.
+    With `Threshold("loss", by_class=False)` it is the gap in loss, as scores are minus the loss.
     """
-    order = np.random.default_rng(seed).permutation(len(one.index))
-    return replace(one, member=one.member[:, order])
-
-
-def exchanged_scores(one: Trajectory, seed: int = 0) -> Trajectory:
-    """The trajectory as if no sample differed from another: each network's scores are permuted.
-
-    Members' scores among its members and others' among the others, at all checkpoints alike, so
-    that the centre of mass and how long decisions last are kept.
-    """
-    rng = np.random.default_rng(seed)
-    # Orders of each network's samples `(J, n)`: non-members first, each side at random.
-    first, second = rng.random((2, *one.member.shape))
-    new = np.argsort(one.member + 0.5 * first, axis=1)
-    old = np.argsort(one.member + 0.5 * second, axis=1)
-    scores = np.empty_like(one.scores)
-    for network in range(len(one.member)):
-        given = one.scores[:, network, old[network]]
-        scores[:, network, new[network]] = given
-    return replace(one, scores=scores)
-
-
-def mean_scores(one: Trajectory) -> FloatArray:
-    """The mean score of members, and of non-members, at each checkpoint, `(2, E)`.
-
-    With `Threshold("correctness", by_class=False)`, whose scores are 1 where a network is right,
-    these are accuracies.
-    """
-    sides = one.member, ~one.member
-    return np.array([one.scores[:, side].mean(axis=1) for side in sides])
-
-
-def generalisation_gaps(right: Trajectory) -> FloatArray:
-    """Mean score of members minus that of non-members, `(E,)`; see `mean_scores`."""
-    inside, outside = mean_scores(right)
-    return inside - outside
-
-
-def generalisation_gaps_by_network(right: Trajectory) -> dict[int, FloatArray]:
-    """The `generalisation_gaps` of each network, `(J,)` by epoch."""
-    gaps = []
-    for network in range(len(right.group)):
-        gaps.append(generalisation_gaps(right.part(np.array([network]))))
-    return dict(zip(right.epochs.tolist(), np.transpose(gaps), strict=True))
+    inside = one.scores[:, one.member].mean(axis=1)
+    return inside - one.scores[:, ~one.member].mean(axis=1)
 
 
 # --- intervals ----------------------------------------------------------------------------------
 
 
-def jackknife(measure: Callable[..., Any], *trajectories: Trajectory) -> Any:
-    """`measure(*trajectories)`, a number or several `(k,)`, with Student's intervals (`interval`).
+def jackknife(measure: Callable[..., Any], *trajectories: Trajectory, **options: Any) -> Any:
+    """`measure(*trajectories, **options)`, a number or several `(k,)`, as Estimates (`interval`).
 
     Attacks are not computed again without a group. The trajectories may be of one population or of
     independent ones. Raises ValueError where they have different numbers of groups, or a single
@@ -193,9 +150,24 @@ def jackknife(measure: Callable[..., Any], *trajectories: Trajectory) -> Any:
         parts = []
         for one, number in zip(trajectories, numbers, strict=True):
             parts.append(one.part(~np.isin(number, left_out), samples_of(half, one)))
-        return measure(*parts)
+        return measure(*parts, **options)
 
     return interval(measured, [np.arange(counts.pop())])
+
+
+def contrast(
+    measure: Callable[..., Any],
+    ones: Sequence[Trajectory],
+    others: Sequence[Trajectory],
+    **options: Any,
+) -> Any:
+    """`measure(*ones, **options)` minus `measure(*others, **options)`, as `jackknife` has it."""
+
+    def difference(*both: Trajectory) -> FloatArray:
+        first, second = both[: len(ones)], both[len(ones) :]
+        return np.subtract(measure(*first, **options), measure(*second, **options))
+
+    return jackknife(difference, *ones, *others)
 
 
 Half = tuple[int, int]  # the number of a halving of the samples, and which of its two halves

@@ -8,16 +8,20 @@ not published: those here are ours. E counts checkpoints, J networks, n samples.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from leak_atlas.audit import BoolArray, Estimate, FloatArray, IntArray, cutoff_at_fpr
-from leak_atlas.localization.over_time import Half, Trajectory, interval, jackknife, samples_of
+from leak_atlas.audit import BoolArray, FloatArray, IntArray, cutoff_at_fpr
+from leak_atlas.localization.over_time import (
+    Half,
+    Trajectory,
+    generalisation_gaps,
+    interval,
+    samples_of,
+)
 
 Rule = float | Literal["balanced"]  # an FPR, or where balanced accuracy is largest
 Form = Literal["counted", "fitted"]
@@ -124,21 +128,6 @@ def states(
     return state
 
 
-def transitions(state: IntArray) -> FloatArray:
-    """Of the samples in each state, the share in each one at the next checkpoint, `(E - 1, 3, 3)`.
-
-    `state (E, n)` is what `states` gives. NaN for a state without samples.
-    """
-    from sklearn.metrics import confusion_matrix
-
-    labels = LOW, MIDDLE, HIGH
-    counts = np.array(
-        [confusion_matrix(now, later, labels=labels) for now, later in pairwise(state)]
-    )
-    with np.errstate(invalid="ignore"):
-        return counts / counts.sum(axis=2, keepdims=True)
-
-
 def entry_shares(state: IntArray) -> FloatArray:
     """Of the samples that are not HIGH, the share that is HIGH at the next checkpoint, `(E - 1,)`.
 
@@ -151,6 +140,11 @@ def entry_shares(state: IntArray) -> FloatArray:
         return entered.sum(axis=1) / outside.sum(axis=1)
 
 
+def mean_entry_share(trajectory: Trajectory, rule: Rule = 0.1) -> float:
+    """The mean of `entry_shares` over all intervals between checkpoints."""
+    return float(entry_shares(states(plane(trajectory, rule))).mean())
+
+
 # --- how far and how fast membership is encoded -------------------------------------------------
 
 
@@ -161,6 +155,16 @@ def mean_advantage(
 ) -> FloatArray:
     """The mean advantage over samples at each checkpoint, `(E,)`."""
     return advantage(plane(trajectory, rule, form)).mean(axis=1)
+
+
+def high_share(
+    trajectory: Trajectory,
+    rule: Rule = 0.1,
+    form: Form = "counted",
+) -> FloatArray:
+    """The share of samples in the state HIGH at each checkpoint, `(E,)`."""
+    state = states(plane(trajectory, rule, form))
+    return (state == HIGH).mean(axis=1)
 
 
 def encoding_speed(
@@ -180,8 +184,19 @@ def encoding_speed(
     return moved / (epochs[-1] - epochs[0])
 
 
+def mean_speed(
+    trajectory: Trajectory,
+    null: Trajectory,
+    rule: Rule = 0.1,
+) -> float:
+    """The mean `encoding_speed` over samples, minus that in the permutation null."""
+    speed = encoding_speed(plane(trajectory, rule), trajectory.epochs)
+    noise = encoding_speed(plane(null, rule), null.epochs)
+    return float(speed.mean() - noise.mean())
+
+
 def _length(path: FloatArray) -> FloatArray:
-    """The length of a path `(E, 2)`, or of n paths `(E, 2, n)`."""
+    """The length of each of n paths `(E, 2, n)`."""
     steps = np.diff(path, axis=0)
     return np.linalg.norm(steps, axis=1).sum(axis=0)
 
@@ -201,111 +216,85 @@ def displacement(path: FloatArray) -> float:
     return float(np.linalg.norm(moved))
 
 
-ENCODING = ("displacement", "way of the centre", "way of a sample", "gain", "delay")
-
-
-def encoding(
+def delay(
     trajectory: Trajectory,
-    null: Trajectory,
     rule: Rule = 0.1,
-    form: Form = "counted",
-) -> FloatArray:
-    """How far and how fast membership is encoded, `(5,)`, named by `ENCODING`.
+) -> float:
+    """The mean share of the training at which the final mean advantage is gained.
 
-    Displacement of the centre of mass; the length of its path, and the mean length of a sample's,
-    each minus that in the permutation null; the growth of the mean advantage. These are over the
-    whole training. Delay: the mean fraction of training at which the advantage is gained; .5 where
-    it grows at a constant rate.
+    .5 where it grows at a constant rate; larger where it comes late.
     """
-    path = plane(trajectory, rule, form)
-    noise = plane(null, rule, form)
-    centre_length = _length(centre_of_mass(path)) - _length(centre_of_mass(noise))
-    sample_length = _length(path).mean() - _length(noise).mean()
-
-    growth = advantage(path).mean(axis=1)
+    growth = mean_advantage(trajectory, rule)
     growth = growth - growth[0]
     duration = trajectory.epochs[-1] - trajectory.epochs[0]
     mean_growth = np.trapezoid(growth, trajectory.epochs) / duration
-    delay = 1 - mean_growth / (growth[-1] or np.nan)
-    return np.array(
-        [
-            displacement(path),
-            centre_length,
-            sample_length,
-            growth[-1],
-            delay,
-        ]
-    )
-
-
-def encoding_contrast(
-    one: Trajectory,
-    null: Trajectory,
-    other: Trajectory,
-    other_null: Trajectory,
-    rule: Rule = 0.1,
-    form: Form = "counted",
-) -> dict[str, Estimate]:
-    """How much more `other` encodes than `one`, with jackknife intervals.
-
-    Differences by the names of `ENCODING`; then, by "doublings of" each but the delay, log2 of the
-    ratio (1: twice as much; NaN where one of the two is not positive).
-    """
-
-    def measure(*four: Trajectory) -> FloatArray:
-        first = encoding(four[0], four[1], rule, form)
-        second = encoding(four[2], four[3], rule, form)
-        positive = ((first > 0) & (second > 0))[:4]
-        ratio = np.full(4, np.nan)
-        np.divide(second[:4], first[:4], out=ratio, where=positive)
-        return np.append(second - first, np.log2(ratio))
-
-    doublings = [f"doublings of {name}" for name in ENCODING[:4]]
-    estimates = jackknife(measure, one, null, other, other_null)
-    return dict(zip([*ENCODING, *doublings], estimates, strict=True))
-
-
-def difference_at_level(
-    values: FloatArray,
-    levels: FloatArray,
-    other_values: FloatArray,
-    other_levels: FloatArray,
-) -> float:
-    """The difference of two trajectories' values at a level: the one's minus the other's.
-
-    The level is the other's last one; the one's value is that where it first reaches this level.
-    Arrays `(E,)`: values and levels of the one, and of the other. Linear between checkpoints, and
-    constant beyond the one's levels.
-    """
-    value = _when_reached(other_levels[-1], levels, values)
-    return float(value - other_values[-1])
-
-
-def _when_reached(
-    level: Any,
-    levels: FloatArray,
-    values: NDArray,
-) -> Any:
-    """`values (E,)` where `levels (E,)` first reach a level, or several."""
-    return np.interp(level, np.maximum.accumulate(levels), values)
+    return float(1 - mean_growth / (growth[-1] or np.nan))
 
 
 def epochs_to_reach(
     one: Trajectory,
     other: Trajectory,
-    parts: Sequence[float] = (0.5, 0.75, 0.9),
-    rule: float = 0.1,
+    part: float = 0.9,
+    rule: Rule = 0.1,
 ) -> FloatArray:
-    """Epochs at which two mean advantages first reach parts of the one's last, and the difference.
+    """Epochs at which two mean advantages first reach the same level, and how they differ.
 
-    `(3 * len(parts),)`: the one's epochs, the other's, and the other's minus the one's. Linear
-    between checkpoints.
+    `(3,)`: the one's epoch, the other's, and the other's minus the one's. The level is a part of
+    the one's last mean advantage. Linear between checkpoints.
+    """
+    first = mean_advantage(one, rule)
+    second = mean_advantage(other, rule)
+    level = part * first[-1]
+    epoch = _when_reached(level, first, one.epochs)
+    other_epoch = _when_reached(level, second, other.epochs)
+    return np.array([epoch, other_epoch, other_epoch - epoch])
+
+
+def advantage_at_gap(
+    one: Trajectory,
+    one_loss: Trajectory,
+    other: Trajectory,
+    other_loss: Trajectory,
+    rule: Rule = 0.1,
+) -> float:
+    """Mean advantage of one minus the other's, at an equal generalisation gap in loss.
+
+    `one_loss` and `other_loss` have minus the loss of each sample as scores. The gap is the smaller
+    of both last ones. The trajectory that ends there has its last advantage, the other one that
+    where its gap first is as wide; linear between checkpoints.
     """
     first, second = mean_advantage(one, rule), mean_advantage(other, rule)
-    levels = np.array(parts) * first[-1]
-    early = _when_reached(levels, first, one.epochs)
-    late = _when_reached(levels, second, other.epochs)
-    return np.concatenate([early, late, late - early])
+    gaps, other_gaps = generalisation_gaps(one_loss), generalisation_gaps(other_loss)
+    if gaps[-1] > other_gaps[-1]:
+        return float(_when_reached(other_gaps[-1], gaps, first) - second[-1])
+    return float(first[-1] - _when_reached(gaps[-1], other_gaps, second))
+
+
+def spread_at_advantage(
+    one: Trajectory,
+    null: Trajectory,
+    other: Trajectory,
+    other_null: Trajectory,
+    rule: Rule = 0.1,
+) -> float:
+    """`advantage_spread` of one at the other's last mean advantage, minus the other's.
+
+    The one's spread is that where its mean advantage first is as large; linear between
+    checkpoints.
+    """
+    level = mean_advantage(other, rule)[-1]
+    spread = advantage_spread(one, null, rule)
+    reached = _when_reached(level, mean_advantage(one, rule), spread)
+    return float(reached - advantage_spread(other, other_null, rule)[-1])
+
+
+def _when_reached(
+    level: float,
+    levels: FloatArray,
+    values: NDArray,
+) -> Any:
+    """`values (E,)` where `levels (E,)` first reach a level."""
+    return np.interp(level, np.maximum.accumulate(levels), values)
 
 
 # --- how samples differ -------------------------------------------------------------------------
@@ -334,106 +323,6 @@ def _variance_beyond_counting(trajectory: Trajectory, rule: Rule) -> FloatArray:
     networks = np.stack([len(trajectory.member) - inside, inside])  # on each side, (2, n)
     counting = (path * (1 - path) / (networks - 1)).sum(axis=1)
     return advantage(path).var(axis=1, ddof=1) - counting.mean(axis=1)
-
-
-def entropy(path: FloatArray, grid: int | Sequence[int] = 10) -> FloatArray:
-    """Spatial entropy at each checkpoint, `(E,)`, in nats: of the shares of samples in each cell.
-
-    The plane has `grid` x `grid` cells. Of several grids the mean, which depends less on where
-    borders of cells fall between counted rates.
-    """
-    entropies = []
-    for size in np.atleast_1d(grid):
-        fpr, tpr = np.moveaxis(_cell(path, size), 1, 0)
-        counts = [np.bincount(cells) for cells in fpr * size + tpr]
-        entropies.append([special.entr(count / count.sum()).sum() for count in counts])
-    return np.mean(entropies, axis=0)
-
-
-def _cell(rate: FloatArray, grid: int) -> IntArray:
-    """The row or column of a rate; a rate of 1 is in the last one."""
-    return np.minimum((rate * grid).astype(int), grid - 1)
-
-
-def entropy_of_equal_samples(
-    trajectory: Trajectory,
-    rule: Rule = 0.1,
-    grid: int | Sequence[int] = 10,
-) -> FloatArray:
-    """The expected `entropy` at each checkpoint, `(E,)`, if all samples had equal true rates.
-
-    The rates are those of the centre of mass; decisions of different networks are assumed
-    independent, and each side to have its mean number of networks. Exact for finite samples.
-    """
-    inside = round(trajectory.member.sum(axis=0).mean())
-    outside = round((~trajectory.member).sum(axis=0).mean())
-    terms = _entropy_terms(len(trajectory.index))
-    expected = []
-    for fpr, tpr in centre_of_mass(plane(trajectory, rule)):
-        entropies = []
-        for size in np.atleast_1d(grid):
-            columns = _cell_shares(outside, fpr, size)
-            rows = _cell_shares(inside, tpr, size)
-            likely = np.outer(columns, rows)  # the probability of each cell
-            entropies.append(np.interp(likely, *terms).sum())
-        expected.append(np.mean(entropies))
-    return np.array(expected)
-
-
-def _cell_shares(networks: int, rate: float, grid: int) -> FloatArray:
-    """The probability of each row or column `(grid,)` for a sample with a true rate."""
-    counts = np.arange(networks + 1)
-    likely = stats.binom.pmf(counts, networks, rate)
-    cells = _cell(counts / networks, grid)
-    return np.bincount(cells, weights=likely, minlength=grid).astype(float)
-
-
-@cache
-def _entropy_terms(n: int) -> tuple[FloatArray, FloatArray]:
-    """Probabilities of a cell, and what it adds in the mean to the entropy of `n` samples."""
-    likely = np.geomspace(1e-9, 1, 500)
-    counts = np.arange(1, n + 1)
-    term = -counts / n * np.log(counts / n)
-    expected = stats.binom.pmf(counts, n, likely[:, None]) @ term
-    return np.append(0, likely), np.append(0, expected)
-
-
-def entropy_above_null(
-    trajectory: Trajectory,
-    null: Trajectory,
-    rule: Rule = 0.1,
-    grid: int | Sequence[int] = 10,
-    form: Literal["counted", "fitted", "equals"] = "counted",
-) -> float:
-    """`entropy` at the last checkpoint minus the null's; "equals": that of equal samples."""
-
-    def last(one: Trajectory) -> float:
-        if form == "equals":
-            return entropy_of_equal_samples(one, rule, grid)[-1]
-        path = plane(one, rule, form)
-        return entropy(path[-1:], grid)[0]
-
-    return float(last(trajectory) - last(null))
-
-
-def clusters(
-    path: FloatArray,
-    count: int = 3,
-    seed: int = 0,
-) -> IntArray:
-    """Groups of samples with similar paths, `(n,)`, numbered by their mean advantage at the end.
-
-    k-means on all rates of a plane `(E, 2, n)`, or on advantages `(E, n)` where only membership
-    should separate groups.
-    """
-    from sklearn.cluster import KMeans
-
-    features = path.reshape(-1, path.shape[-1]).T
-    group = KMeans(count, n_init=3, random_state=seed).fit_predict(features)
-    last = (path if path.ndim == 2 else advantage(path))[-1]
-    means = [last[group == number].mean() for number in range(count)]
-    rank = np.argsort(np.argsort(means))
-    return rank[group]
 
 
 # --- early detection ----------------------------------------------------------------------------

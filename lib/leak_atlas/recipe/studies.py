@@ -523,6 +523,13 @@ class TrajectoryStudy(Study):
         """The networks at the end of the training."""
         return Population(self.setup.trained().states[: self.compared])
 
+    def judges(self, number: int, share: float = 0.7) -> Population:
+        """Networks that judge how hard each sample is, and that no attack knows.
+
+        Each trains on a random `share` of the pool.
+        """
+        return Population(self.setup.memorization(number, share).models)
+
     def signals(self, networks: Population | None = None) -> dict[int, tuple[Signals, ...]]:
         """Logits at each checkpoint, of these networks or of others."""
         chosen = networks or self.trained
@@ -559,3 +566,21 @@ class TrajectoryStudy(Study):
         return [
             [attacked(first), attacked(second)] for first, second in self.trained.halvings(number)
         ]
+
+    def attacked_halves(
+        self, attacker: Attacker, teachers: int | None = None
+    ) -> list[dict[int, Attack]]:
+        """Two halves of the networks, attacked after training.
+
+        Each half is attacked by itself; or, with a number of `teachers`, by the first so many
+        networks of the other half, for attackers that learn from networks of their own.
+        """
+        states = self.trained.states
+        middle = len(states) // 2
+        halves = states[:middle], states[middle:]
+        attacks = []
+        for half, others in (halves, halves[::-1]):
+            shadows = Population(others[:teachers]) if teachers else None
+            epochs = [self.schedule.epochs]
+            attacks.append(Population(half).attack_over_time(attacker, epochs, shadows=shadows))
+        return attacks

@@ -1,0 +1,272 @@
+"""Which samples end vulnerable: how well hardness, early attacks and other networks predict it.
+
+A sample's risk is its final advantage, TPR minus FPR (`trajectories.plane`). Networks that judge a
+sample's hardness are none that the attack uses. E counts checkpoints, n samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from leak_atlas.audit import Estimate, FloatArray, IntArray, rank_correlation
+from leak_atlas.localization.difficulty import ranks_within_class
+from leak_atlas.localization.over_time import Trajectory, jackknife
+from leak_atlas.localization.trajectories import (
+    Rule,
+    across_halves,
+    advantage,
+    early_detection,
+    encoding_speed,
+    highest,
+    plane,
+)
+
+Halvings = Sequence[tuple[Trajectory, Trajectory]]
+Groups = Mapping[str, Sequence[str]]
+
+
+# --- hardness -----------------------------------------------------------------------------------
+
+
+def hard_minus_easy(
+    trajectory: Trajectory,
+    hardness: FloatArray,
+    pool: IntArray,
+    part: float = 0.25,
+    rule: Rule = 0.1,
+) -> FloatArray:
+    """Mean advantage of the hardest part of the samples minus that of the easiest part, `(E,)`.
+
+    `hardness (n,)` is that of the samples `pool (n,)`.
+    """
+    own = hardness[np.searchsorted(pool, trajectory.index)]
+    gained = advantage(plane(trajectory, rule))
+    hard, easy = highest(own, part), highest(-own, part)
+    return gained[:, hard].mean(axis=1) - gained[:, easy].mean(axis=1)
+
+
+class Correlations(NamedTuple):
+    """Rank correlations of a hardness measure, over samples."""
+
+    risk: Estimate
+    speed: Estimate  # with the length of the path per epoch, minus that in the permutation null
+    within_class: Estimate  # with the risk, where both are ranked within the sample's class
+
+
+def correlations_with_risk(
+    trajectory: Trajectory,
+    null: Trajectory,
+    measures: Mapping[str, FloatArray],
+    pool: IntArray,
+    labels: IntArray,
+    groups: Groups,
+    rule: Rule = 0.1,
+) -> dict[str, Correlations]:
+    """Rank correlations of each measure, and the mean over each group of measures, by name.
+
+    `measures (n,)` and `labels (n,)` are those of the samples `pool (n,)`. Risk and speed are those
+    of fitted rates.
+    """
+    values = np.array(list(measures.values()))
+
+    def measure(one: Trajectory, noise: Trajectory) -> FloatArray:
+        place = np.searchsorted(pool, one.index)
+        hard, label = values[:, place], labels[place]
+        path, still = plane(one, rule, "fitted"), plane(noise, rule, "fitted")
+        risk = advantage(path)[-1]
+        speed = encoding_speed(path, one.epochs) - encoding_speed(still, noise.epochs)
+        ranked = ranks_within_class(hard, label), ranks_within_class(risk, label)
+        correlations = [
+            rank_correlation(hard, risk),
+            rank_correlation(hard, speed),
+            rank_correlation(*ranked),
+        ]
+        return np.transpose([_with_means(each, measures, groups) for each in correlations]).ravel()
+
+    estimates = jackknife(measure, trajectory, null)
+    names = [*measures, *groups]
+    return {name: Correlations(*estimates[3 * k : 3 * k + 3]) for k, name in enumerate(names)}
+
+
+def correlations_with_true_risk(
+    halvings: Halvings,
+    measures: Mapping[str, FloatArray],
+    pool: IntArray,
+    groups: Groups,
+    rule: Rule = 0.1,
+) -> tuple[dict[str, Estimate], Estimate]:
+    """Rank correlations with the risk without its noise, by name; and how well halves agree on it.
+
+    Noise in the risk lowers a correlation by the root of the rank correlation between the risks of
+    two halves of the networks (Spearman 1904). `measures` and `groups` as in
+    `correlations_with_risk`.
+    """
+    values = np.array(list(measures.values()))
+
+    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+        hard = values[:, np.searchsorted(pool, index)]
+        found = _with_means(rank_correlation(hard, one[-1]), measures, groups)
+        return np.append(found, rank_correlation(one[-1], other[-1]))
+
+    def without_noise(correlations: FloatArray) -> FloatArray:
+        *found, agreement = correlations
+        return np.append(np.array(found) / np.sqrt(max(agreement, 1e-9)), agreement)
+
+    *estimates, agreement = across_halves(measure, halvings, without_noise, rule)
+    return dict(zip([*measures, *groups], estimates, strict=True)), agreement
+
+
+def agreement_of_halves(halvings: Halvings, rule: Rule = 0.1) -> Estimate:
+    """Rank correlation of the risks by two halves of the networks, which share no shadow model."""
+
+    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+        return rank_correlation(one[-1], other[-1])
+
+    return across_halves(measure, halvings, rule=rule)
+
+
+def _with_means(values: FloatArray, names: Mapping[str, FloatArray], groups: Groups) -> FloatArray:
+    """A number of each name, then the mean over the names of each group."""
+    order = list(names)
+    means = [np.mean([values[order.index(name)] for name in group]) for group in groups.values()]
+    return np.append(values, means)
+
+
+# --- early signals ------------------------------------------------------------------------------
+
+
+class EarlyFlags(NamedTuple):
+    """Of the samples with the highest risk, the share already flagged at each of E checkpoints."""
+
+    same: list[Estimate]  # highest by the same networks
+    other: list[Estimate]  # highest by networks with which these share no shadow model
+
+
+def early_flags(halvings: Halvings, share: float = 0.1, rule: Rule = 0.1) -> EarlyFlags:
+    """How early the samples with the highest risk are flagged.
+
+    A half of the networks flags a `share` of the samples at each checkpoint: those with the largest
+    advantage.
+    """
+
+    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+        flagged = highest(one, share)
+        by_same = early_detection(flagged, flagged[-1])["share"]
+        by_other = early_detection(flagged, highest(other[-1], share))["share"]
+        return np.append(by_same, by_other)
+
+    estimates = across_halves(measure, halvings, rule=rule)
+    middle = len(estimates) // 2
+    return EarlyFlags(estimates[:middle], estimates[middle:])
+
+
+class Foresight(NamedTuple):
+    """How well a signal at each of E checkpoints predicts the risk by networks that it ignores."""
+
+    correlation: list[Estimate]  # rank correlation with the risk
+    found: list[Estimate]  # share of the samples with the highest risk that it flags
+    beyond_attack: list[Estimate]  # correlation minus that of the attack at the same checkpoint
+    beyond_final_attack: list[Estimate]  # correlation minus that of the attack at the last one
+
+
+def foresight(
+    halvings: Halvings,
+    signals: Mapping[str, FloatArray],
+    pool: IntArray,
+    share: float = 0.1,
+    rule: Rule = 0.1,
+) -> dict[str, Foresight]:
+    """How well signals predict the risk, by name; "attack" is that of the other half of the networks.
+
+    `signals (E, n)` of the samples `pool (n,)` are larger where more risk is expected. The risk is
+    that of one half. A `share` of the samples counts as at the highest risk, and the same share is
+    flagged.
+    """
+    names = ["attack", *signals]
+
+    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+        place = np.searchsorted(pool, index)
+        risk, most = other[-1], highest(other[-1], share)
+        known = [one, *(signal[:, place] for signal in signals.values())]
+        correlation = np.array([rank_correlation(each, risk) for each in known])
+        found = [early_detection(highest(each, share), most)["share"] for each in known]
+        beyond = correlation - correlation[0], correlation - correlation[0, -1]
+        return np.stack([correlation, found, *beyond], axis=1).ravel()
+
+    estimates = across_halves(measure, halvings, rule=rule)
+    epochs = len(estimates) // (4 * len(names))
+    found = {}
+    for name in names:
+        own, estimates = estimates[: 4 * epochs], estimates[4 * epochs :]
+        found[name] = Foresight(*(own[k * epochs : (k + 1) * epochs] for k in range(4)))
+    return found
+
+
+class Exposure(NamedTuple):
+    """Mean advantage at each of E checkpoints, and the same as a share of that at the last."""
+
+    flagged: list[Estimate]  # of the samples that other networks flag at the end
+    everybody: list[Estimate]
+    flagged_left: list[Estimate]
+    everybody_left: list[Estimate]
+    left_difference: list[Estimate]  # flagged minus everybody
+
+
+def exposure_of_flagged(halvings: Halvings, share: float = 0.1, rule: Rule = 0.1) -> Exposure:
+    """How exposed samples are over time, by one half of the networks; the other half flags them.
+
+    Flagged is the `share` of the samples with the highest risk by the other half.
+    """
+
+    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+        flagged = highest(other[-1], share)
+        return np.append(one[:, flagged].mean(axis=1), one.mean(axis=1))
+
+    def with_shares(means: FloatArray) -> FloatArray:
+        two = means.reshape(2, -1)
+        left = two / two[:, -1:]
+        return np.concatenate([*two, *left, left[0] - left[1]])
+
+    estimates = across_halves(measure, halvings, with_shares, rule)
+    epochs = len(estimates) // 5
+    return Exposure(*(estimates[k * epochs : (k + 1) * epochs] for k in range(5)))
+
+
+# --- other attacks ------------------------------------------------------------------------------
+
+
+class Agreement(NamedTuple):
+    """Rank correlations of the risks that attacks find on two halves of the networks."""
+
+    with_itself: Estimate
+    with_reference: Estimate
+    difference: Estimate  # with itself minus with the reference
+
+
+def agreement(
+    first: Mapping[str, Trajectory],
+    second: Mapping[str, Trajectory],
+    reference: str,
+    rule: Rule = 0.1,
+) -> dict[str, Agreement]:
+    """Whether attacks expose the same samples as a `reference` attack, by name.
+
+    Each attack is made on two halves of the networks, `first` and `second`. Both orders are
+    averaged.
+    """
+    names = list(first)
+    at = names.index(reference)
+
+    def measure(*both: Trajectory) -> FloatArray:
+        risks = np.array([advantage(plane(each, rule))[-1] for each in both])
+        one, other = risks[: len(names)], risks[len(names) :]
+        ranks = rank_correlation(one[:, None], other[None])
+        itself = np.diag(ranks)
+        with_reference = (ranks[at] + ranks[:, at]) / 2
+        return np.stack([itself, with_reference, itself - with_reference], axis=1).ravel()
+
+    estimates = jackknife(measure, *first.values(), *(second[name] for name in names))
+    return {name: Agreement(*estimates[3 * k : 3 * k + 3]) for k, name in enumerate(names)}
