@@ -187,7 +187,7 @@ report.profile(
     null=0.0,
     level="no effect",
     xlabel="attacker",
-    ylabel="AUC of LiRA, inside CWRF minus from scratch",
+    ylabel="change of LiRA's AUC inside CWRF",
     title=f"With {many}, defences {report.effect(less_leak, *words)} inside CWRF",
 )
 

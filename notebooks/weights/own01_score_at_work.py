@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the vulnerability score find what serves all members?
+# # Do the updates of the vulnerability score serve all members, or those that they see?
 #
 # **The paper.** CWRF adds its score up over some tens of updates, in which "the fine-tuned model can
 # maintain accuracy on … while losing accuracy on … as much as possible" (section 4.1): on members, and
@@ -19,8 +19,8 @@
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Unseen members*: here the updates see every other member. The AUC of the confidence separates
-#    members, seen or unseen, from fresh non-members.
+# 1. *Unseen members*: here the updates see every other member. The AUC says how well the confidence
+#    separates members, seen or unseen, from fresh non-members.
 # 2. *Updates for members alone*: the same, without the divergence. They give the learnability score.
 
 # %% tags=["parameters"]
@@ -67,7 +67,7 @@ quote = (
 claims = report.claims(
     report.Claim(
         "unseen_members",
-        "The updates separate unseen members from non-members better than before",
+        "The score's updates raise the AUC of members that they do not see",
         quantity=f"AUC of unseen members against fresh non-members, after {last} updates minus before",
         above=0.0,
         margin=0.02,
@@ -77,7 +77,7 @@ claims = report.claims(
     ),
     report.Claim(
         "seen_more",
-        "The updates separate the members that they see more than unseen members",
+        "The score's updates raise the AUC of members that they see by more",
         quantity=f"rise of the AUC in {last} updates, seen members minus unseen members",
         above=0.0,
         margin=0.02,
@@ -87,7 +87,7 @@ claims = report.claims(
     ),
     report.Claim(
         "members_kept",
-        "The updates keep the accuracy on the members that they see",
+        "The score's updates keep the accuracy on members",
         quantity=f"accuracy on seen members, after {last} updates minus before",
         above=-0.02,
         margin=0.02,
@@ -98,7 +98,7 @@ claims = report.claims(
     ),
     report.Claim(
         "reference_lost",
-        "The updates lower the accuracy on reference samples",
+        "The score's updates lower the accuracy on reference samples",
         quantity=f"accuracy on reference samples, after {last} updates minus before",
         below=-0.02,
         margin=0.02,
@@ -109,7 +109,7 @@ claims = report.claims(
     ),
     report.Claim(
         "beyond_learnability",
-        "With the divergence, the updates separate unseen members better than without",
+        "With the divergence, the AUC of unseen members is higher than without",
         quantity=f"AUC of unseen members against fresh non-members, after {last} updates minus that after updates for members alone",
         above=0.0,
         margin=0.02,
@@ -175,7 +175,7 @@ def change(measure, kind, updates=with_divergence):
 
 
 # %% [markdown]
-# ## Whom the updates separate
+# ## Whom the updates expose
 # AUC of the confidence: 0.5 means that members look like fresh non-members.
 
 # %%
@@ -185,11 +185,7 @@ for updates, steps in signals:
         value = audit.mean_ci(measured(separation, updates, steps, kind))
         rows.append({"updates": str(steps), "of": kind, "kind": updates, "value": value})
 rise = audit.mean_ci(change(separation, unseen))
-words = (
-    "separate unseen members significantly better",
-    "separate unseen members significantly worse",
-    "do not separate unseen members significantly better",
-)
+words = "raise", "lower", "do not significantly raise"
 report.profile(
     rows,
     "updates",
@@ -198,7 +194,7 @@ report.profile(
     null=None,
     xlabel="number of updates",
     ylabel="AUC against fresh non-members",
-    title=f"The updates {report.effect(rise, *words)} than before",
+    title=f"The score's updates {report.effect(rise, *words)} the AUC of unseen members",
 )
 
 # %%
