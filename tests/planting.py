@@ -165,6 +165,12 @@ def _amid(number: int, of: str, kinds: str, plain: bool, what: str) -> float:
     return LINED.get(what, 0.3 + 0.4 * place)
 
 
+def _ordinary(of: Any) -> bool:
+    """Whether a state is trained on cross-entropy, without a sampling schedule."""
+    own = getattr(of, "objective", None) == recipe.CrossEntropy()
+    return own and getattr(of, "sampling", None) is None
+
+
 class Late(Mapping[str, np.ndarray]):
     """Arrays of which some are drawn when first looked at: most claims on `Signals` ask for
     accuracies alone.
@@ -230,9 +236,10 @@ class Planted:
         From the 40th plant on, for claims of no difference, ways hardly differ, or are of two kinds
         that are equal inside; from the 56th on they lie on one line, more accurate where they leak
         more, and expose the same samples; from the 80th on what holds a part lies amid the others,
-        and as accurate as they, more, or less.
+        and as accurate as they, more, or less. From the 105th on they lie on one line
+        again, with ordinary training at its upper end; in odd ones all others leak more than it.
         """
-        if self.number >= 80:
+        if 80 <= self.number < 105:
             return _amid(
                 self.number,
                 way(of),
@@ -240,7 +247,12 @@ class Planted:
                 getattr(of, "objective", None) == recipe.CrossEntropy(),
                 what,
             )
-        return _effect(self.number, way(of), chain(of), what)
+        effect = _effect(self.number, way(of), chain(of), what)
+        if self.number < 105:
+            return effect
+        if _ordinary(of):
+            return LINED.get(what, 0.65)
+        return 1.3 - effect if self.number % 2 and what == "leak" else effect
 
     def draws(self, step: Step) -> np.random.Generator:
         return np.random.default_rng([int(step.key[:12], 16), self.number])
@@ -422,7 +434,7 @@ class Planted:
             ]
             scores = (rng.random(member.shape) < np.where(member, *share)).astype(float)
         # to one kind of attack the same samples are easy, to the other they are exposed
-        if self.number >= 76:
+        if 76 <= self.number < 105:
             ease, exposed = (0, 4) if step.attacker.by_sample == (self.number % 2 == 0) else (6, -3)
             scores = scores + (remembered(index) - 0.5) * (ease + exposed * member)
         border = shift / 2
@@ -749,6 +761,8 @@ FIRST = (
     76,
     77,
     104,
+    105,
+    130,
 )
 
 

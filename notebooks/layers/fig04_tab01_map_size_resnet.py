@@ -142,7 +142,7 @@ report.profile(
 
 # %%
 leaks = {step: comparison.half.contrast(*two, "Conf") for step, two in steps.items()}
-gains = {step: comparison.whole.more_accurate(*two) for step, two in steps.items()}
+gains = {step: comparison.whole.accuracy_difference(*two) for step, two in steps.items()}
 changes = []
 for step, (large, small) in steps.items():
     shown = {"disparity of stage 4": stronger[step], "AUC of the confidence attack": leaks[step]}

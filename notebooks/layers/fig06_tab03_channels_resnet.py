@@ -90,7 +90,7 @@ claims = report.claims(
         quote="changes in testing accuracy are not as significant as the changes by enlarged "
         "feature map size",
         section="3.3",
-        control="the same pairs; three maps against as many or more numbers of channels",
+        control="the same pairs; three sizes of the map against at least three numbers of channels",
     ),
     *report.onset_claims(
         "stage4",
@@ -164,7 +164,7 @@ for step, (more, fewer) in steps.items():
     changes.append({"step": step, "change of": "AUC of the confidence attack"})
     changes[-1]["value"] = leaks[step]
     changes.append({"step": step, "change of": "test accuracy"})
-    changes[-1]["value"] = comparison.whole.more_accurate(more, fewer)
+    changes[-1]["value"] = comparison.whole.accuracy_difference(more, fewer)
     if paper[more] and paper[fewer]:
         changes[-1]["paper"] = paper[more] - paper[fewer]
 report.against_paper(

@@ -172,7 +172,7 @@ report.judge(
     claims,
     not_stronger=audit.largest(stronger.values()),
     better_at_matched_auc=better,
-    generalizes=comparison.whole.more_accurate(larger, usual),
+    generalizes=comparison.whole.accuracy_difference(larger, usual),
     **comparison.onset("stage3"),
     regime=comparison.regime(),
 )

@@ -167,7 +167,7 @@ report.judge(
     earlier=change,
     earlier_direction=comparison.change(deep, shallow, "stage4", "direction"),
     last_leads=comparison.lead("stage5"),
-    deeper_generalizes=whole.more_accurate(deep, shallow),
+    deeper_generalizes=whole.accuracy_difference(deep, shallow),
     deeper_leaks=half.contrast(deep, shallow, "confidence"),
     regime=comparison.regime(),
 )

@@ -235,7 +235,7 @@ report.table(rows, caption=f"Mean over {shadows} targets. {numbers}. {last}")
 found = []  # AUC of the correctness attack, mean over the strengths of RelaxLoss
 for strengths in (scratch("RelaxLoss")[1:], inside("RelaxLoss")):
     pairs = [(variant, "correctness") for variant in strengths]
-    found.append(comparison.reached(*pairs, number="auc"))
+    found.append(comparison.mean_measured(*pairs, number="auc"))
 not_lower = audit.paired_difference(found[0], found[1])
 
 # %%

@@ -265,7 +265,7 @@ report.judge(
     relaxloss=gain("RelaxLoss", inside, "confidence"),
     relax_stopping=comparison.early_stopping(lines["RelaxLoss", inside], "RMIA"),
     adv_reg=gain("Adv-Reg", inside, "confidence"),
-    selena=comparison.more_accurate(selena_inside, selena_scratch),
+    selena=comparison.accuracy_difference(selena_inside, selena_scratch),
     cskd_first=gain("RelaxLoss", after_cskd, "confidence"),
     cskd_not_ordinary=gain("RelaxLoss", after_cskd, "confidence", inside),
     checks={

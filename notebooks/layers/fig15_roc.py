@@ -204,12 +204,12 @@ for defence in defences:
     lower = comparison.contrast(plain, (defence, inside), "confidence")
     acts[defence] = {f"{defence} inside PPTP lowers the AUC of confidence": lower}
 both = acts["RelaxLoss"] | acts["Adv-Reg"]
-more_accurate = {d: comparison.more_accurate((d, inside), (d, scratch)) for d in defences}
+more_accurate = {d: comparison.accuracy_difference((d, inside), (d, scratch)) for d in defences}
 
 # %%
 report.judge(
     claims,
-    comparable_privacy=comparison.stronger(ones, others, "auc"),
+    comparable_privacy=comparison.mean_contrast(ones, others, "auc"),
     relax_accuracy=more_accurate["RelaxLoss"],
     adv_accuracy=more_accurate["Adv-Reg"],
     stopping=comparison.early_stopping([(d, inside) for d in defences], "RMIA"),

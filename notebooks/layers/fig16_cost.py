@@ -238,7 +238,7 @@ report.judge(
     whole_bill=bill,
     memory=audit.Estimate(share, share, share),
     half_the_epochs=audit.paired_difference(epochs_needed(inside), half),
-    not_short_schedule=comparison.more_accurate(inside, short),
+    not_short_schedule=comparison.accuracy_difference(inside, short),
     checks={claim.name: acts for claim in claims},
     regime={
         "ordinary member accuracy": comparison.estimate(plain, "", "member accuracy"),

@@ -174,7 +174,7 @@ for variant in variants:
     if variant in PRINTED:
         row["paper"] = PRINTED[variant][1] - CE_PRINTED[1]
     lost.append(row)
-cost = probe.half.more_accurate(relax, half)
+cost = probe.half.accuracy_difference(relax, half)
 than = report.effect(cost, "significantly more", "significantly less", "not significantly more")
 report.against_paper(
     lost,

@@ -143,7 +143,7 @@ changes, leaks = [], {}
 for name in capacities:
     large, small = (name, "large"), (name, "small")
     leaks[name] = comparison.contrast(large, small, "confidence")
-    gain = comparison.more_accurate(large, small)
+    gain = comparison.accuracy_difference(large, small)
     changes.append({"more": name, "change of": "attack's AUC", "value": leaks[name]})
     changes.append({"more": name, "change of": "test accuracy", "value": gain})
 raising = [name for name in capacities if leaks[name].low > 0]

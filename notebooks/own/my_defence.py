@@ -172,7 +172,7 @@ answer = report.judge(
     claims,
     hides=comparison.auc_difference(strongest, end, "RMIA"),
     stopping=comparison.early_stopping([*mine], "RMIA"),
-    finds=comparison.stronger([(end, "my attack")], [(end, "confidence")], "auc"),
+    finds=comparison.mean_contrast([(end, "my attack")], [(end, "confidence")], "auc"),
     chance=audit.mean_ci([aucs.mean() - 0.5 for aucs in null]),
     checks={"stopping": {"my defence lowers the AUC of RMIA": lowered}},
     regime={"test accuracy": comparison.accuracy(end)},

@@ -222,7 +222,7 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** All targets share one half of the samples. A larger gap need not be a larger leak: an
-# attack can find as many members while a gap grows (see `fig09_gap_and_risk`).
+# attack can find the same number of members while a gap grows (see `fig09_gap_and_risk`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

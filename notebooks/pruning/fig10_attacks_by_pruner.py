@@ -197,7 +197,7 @@ report.profile(
 def lead(attacker, other):
     """Attack accuracy of an attack minus that of another, mean over pruners at low sparsity."""
     ones = [(cell, attacker) for cell in mild]
-    return comparison.stronger(ones, [(cell, other) for cell in mild])
+    return comparison.mean_contrast(ones, [(cell, other) for cell in mild])
 
 
 leads = {name: lead("SAMIA", name) for name in attackers if name != "SAMIA"}

@@ -217,7 +217,7 @@ def lower(name, other, attackers):
     """Mean attack accuracy of one defence minus another's."""
     ones = [(name, attacker) for attacker in attackers]
     others = [(other, attacker) for attacker in attackers]
-    return comparison.stronger(ones, others)
+    return comparison.mean_contrast(ones, others)
 
 
 beaten = [name for name in rivals if lower("RSW", name, five_attacks).high < 0]
@@ -237,10 +237,10 @@ for name in ("Base", *defences):
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
     row["accuracy of five attacks"] = audit.mean_ci(
-        comparison.reached(*[(name, each) for each in five_attacks])
+        comparison.mean_measured(*[(name, each) for each in five_attacks])
     )
     row["accuracy of four thresholds"] = audit.mean_ci(
-        comparison.reached(*[(name, each) for each in thresholds])
+        comparison.mean_measured(*[(name, each) for each in thresholds])
     )
     rows.append(row)
 report.table(rows, caption=f"Mean across {targets} targets, {shadows} shadow models per attack")
@@ -273,7 +273,7 @@ report.judge(
     rsw_without_nn=audit.largest(without_nn),
     stopping=stopping,
     all_beat_others=audit.largest([worst["RMR"], worst["SWMR"]]),
-    stays_accurate=audit.least([comparison.more_accurate(name, "Base") for name in wemem]),
+    stays_accurate=audit.least([comparison.accuracy_difference(name, "Base") for name in wemem]),
     notes={"rsw_beats_others": weak_note},
     checks={
         "rsw_beats_others": acts["RSW"] | rivals_act,

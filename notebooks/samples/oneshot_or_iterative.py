@@ -153,7 +153,7 @@ def higher(one, other):
     """Attack accuracy of one variant minus another's, mean of Conf and Mentr."""
     first = [(one, name) for name in ("Conf", "Mentr")]
     second = [(other, name) for name in ("Conf", "Mentr")]
-    return comparison.stronger(first, second)
+    return comparison.mean_contrast(first, second)
 
 
 points = []

@@ -74,13 +74,13 @@ claims = report.claims(
         headline=True,
     ),
     report.Claim(
-        "still_ranks",
-        "On networks with RMR .1, NN still ranks members above non-members",
-        quantity=f"{best}: AUC of NN",
-        above=0.5,
+        "ranks_worse",
+        "NN ranks the members of networks with RMR .1 less well than those of Base",
+        quantity=f"AUC of NN: {best} minus Base",
+        below=0.0,
         margin=0.02,
-        ours="our control",
-        control="the same scores without a threshold",
+        ours=True,
+        control="the same scores without a threshold; paired over targets",
     ),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt},
 )
@@ -131,13 +131,13 @@ for name, printed in SLIDE.items():
     guess = comparison.estimate(name, "NN", "majority").value
     gains[name] = audit.mean_ci(comparison.measured(name, "NN", "accuracy") - guess)
     points.append({"network": name, "value": gains[name], "paper": printed})
-above_guess = [f"{gains[name].value:+.3f} on {name}" for name in SLIDE]
+above_guess = [f"{gains[name].value:.3f} on {name}" for name in SLIDE]
 report.against_paper(
     points,
     "network",
     source="slide, CIFAR10",
     xlabel="accuracy of NN minus that of a majority guess",
-    title=f"Accuracy of NN above a majority guess: {' and '.join(above_guess)}".replace("-", "−"),
+    title=f"NN beats a majority guess by {' and '.join(above_guess)}",
 )
 
 # %%
@@ -163,8 +163,8 @@ report.judge(
     claims,
     majority_floor=gains[best],
     floor_without_defence=gains["Base"],
-    still_ranks=comparison.estimate(best, "NN"),
-    checks={"majority_floor": acts, "still_ranks": acts},
+    ranks_worse=comparison.auc_difference(best, "Base", "NN"),
+    checks={"majority_floor": acts, "ranks_worse": acts},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),

@@ -75,7 +75,7 @@ claims = report.claims(
         below=0.0,
         margin=0.05,
         ours="our control",
-        control="the same penalty on as many members, by permuted scores",
+        control="the same penalty on the same number of members, by permuted scores",
         headline=True,
     ),
     report.early_stopping_claim("stopping", f"networks with {best}", headline=True),
@@ -191,7 +191,7 @@ comparison = lab.compare(
 # %%
 def reached(name):
     """Mean attack accuracy of the slide's four thresholds, of each target."""
-    return comparison.reached(*[(name, each) for each in attackers if each != "LiRA"])
+    return comparison.mean_measured(*[(name, each) for each in attackers if each != "LiRA"])
 
 
 # Test accuracy, then the mean of Conf, Entr, Mentr and Hconf, in percent.
@@ -203,7 +203,7 @@ SLIDE = {
 }
 attack_change, points, untrained = {}, [], []
 for name in penalties:
-    test_change = comparison.more_accurate(name, "Base")
+    test_change = comparison.accuracy_difference(name, "Base")
     attack_change[name] = audit.paired_difference(reached(name), reached("Base"))
     if comparison.accuracy(name).value < comparison.accuracy("Base").value / 2:
         untrained.append(name)

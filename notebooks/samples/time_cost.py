@@ -20,7 +20,7 @@
 # **Controls.** Control 1 decides.
 #
 # 1. *The memorization scores* that a window needs come from networks that somebody has to train.
-# 2. *No window, same visits*: fewer epochs, with as many uses of members as RSW.
+# 2. *No window, same visits*: fewer epochs, with the same number of visits to members as RSW.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)

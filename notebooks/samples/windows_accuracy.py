@@ -154,7 +154,7 @@ comparison = lab.compare(variants, {}, targets)
 
 # %%
 by_chance = [(variant, "") for variant in random_orders]
-chance = audit.mean_ci(comparison.reached(*by_chance, number="test accuracy"))
+chance = audit.mean_ci(comparison.mean_measured(*by_chance, number="test accuracy"))
 with_windows = [variant for variant in variants if isinstance(variant, tuple)]
 points = comparison.rows("", "test accuracy", ("method", "order", "window"), with_windows)
 for order in (low, high):
@@ -164,7 +164,7 @@ for order in (low, high):
 
 falling = {}
 for order in (low, high):
-    falling[order] = comparison.more_accurate(("RSW", order, near), ("RSW", order, broad))
+    falling[order] = comparison.accuracy_difference(("RSW", order, near), ("RSW", order, broad))
 orders = sum(change.high < 0 for change in falling.values())
 report.profile(
     points,
@@ -186,10 +186,12 @@ for variant in ["Base", same_visits, *with_windows]:
     row = {"network": audit.described(variant)}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
-    row["test accuracy minus Base"] = comparison.more_accurate(variant, "Base")
+    row["test accuracy minus Base"] = comparison.accuracy_difference(variant, "Base")
     rows.append(row)
 row = {"network": f"RSW, mean of 3 random orders, {near}", "test accuracy": chance}
-row["test accuracy minus Base"] = comparison.stronger(by_chance, [("Base", "")], "test accuracy")
+row["test accuracy minus Base"] = comparison.mean_contrast(
+    by_chance, [("Base", "")], "test accuracy"
+)
 rows.append(row)
 covered = f"{study.coverage(windows[low, near]):.0%} of the members"
 report.table(rows, caption=f"A round visits {covered} with the {near}, and all with the others")
@@ -213,8 +215,8 @@ report.judge(
     claims,
     falls_low_first=falling[low],
     falls_high_first=falling[high],
-    swmr_is_lower=comparison.stronger(swmr, rsw, "test accuracy"),
-    costs_beyond_visits=comparison.stronger(by_chance, [(same_visits, "")], "test accuracy"),
+    swmr_is_lower=comparison.mean_contrast(swmr, rsw, "test accuracy"),
+    costs_beyond_visits=comparison.mean_contrast(by_chance, [(same_visits, "")], "test accuracy"),
     checks={
         "falls_low_first": raises_loss[low],
         "falls_high_first": raises_loss[high],

@@ -163,7 +163,7 @@ comparison = lab.compare(
 chance = {}
 for attack in ("Conf", "LiRA"):
     chance[attack] = [(variant, attack) for variant in random_orders]
-by_chance = audit.mean_ci(comparison.reached(*chance["Conf"]))
+by_chance = audit.mean_ci(comparison.mean_measured(*chance["Conf"]))
 visits = comparison.estimate(same_visits, "Conf", "accuracy")
 with_windows = [variant for variant in variants if isinstance(variant, tuple)]
 points = comparison.rows("Conf", "accuracy", ("method", "order", "window"), with_windows)
@@ -243,13 +243,13 @@ report.judge(
     claims,
     more_than_visits=audit.largest(
         [
-            comparison.stronger([(best, "Conf")], chance["Conf"]),
+            comparison.mean_contrast([(best, "Conf")], chance["Conf"]),
             comparison.contrast(best, same_visits, "Conf", "accuracy"),
         ]
     ),
     more_than_visits_lira=audit.largest(
         [
-            comparison.stronger([(best, "LiRA")], chance["LiRA"], "auc"),
+            comparison.mean_contrast([(best, "LiRA")], chance["LiRA"], "auc"),
             comparison.contrast(best, same_visits, "LiRA"),
         ]
     ),

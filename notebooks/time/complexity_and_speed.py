@@ -183,7 +183,7 @@ report.table(rows, caption=f"{caption}; delay .5: the leak grows evenly")
 # %%
 accuracies = [comparison.accuracy(name) for name in studies]
 members = [comparison.estimate(name, "", "member accuracy") for name in studies]
-checks = {f"{data} is harder than {simple}": comparison.more_accurate(simple, data)}
+checks = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 for name in studies:
     checks[f"LiRA beats guessing on {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
 one, other = [found[data]], [found[simple]]

@@ -192,7 +192,7 @@ report.table(rows, caption=f"After training, {networks} networks of each; last: 
 # %%
 accuracies = [comparison.accuracy(name) for name in studies]
 members = [comparison.estimate(name, "", "member accuracy") for name in studies]
-checks = {f"{data} is harder than {simple}": comparison.more_accurate(simple, data)}
+checks = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 report.judge(
     claims,
     more_varied=difference,

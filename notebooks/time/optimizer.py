@@ -200,7 +200,7 @@ report.judge(
     claims,
     final=final,
     early_stopping=stopping,
-    generalizes=comparison.more_accurate("SAM", "SGD"),
+    generalizes=comparison.accuracy_difference("SAM", "SGD"),
     into_high=over_time.contrast(entry, [found["SAM"]], [found["SGD"]], rule=rate),
     gap=comparison.at_matched_auc("SAM", line, "RMIA", heights=gaps),
     checks={claim.name: acts for claim in claims},

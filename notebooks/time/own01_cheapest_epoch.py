@@ -214,7 +214,7 @@ report.judge(
     like_final_attack=foresight[all_judges].beyond_final_attack[at_cheap],
     few_find=foresight[few_judges].found[at_cheap],
     stop_protects=protects,
-    stop_costs=comparison.more_accurate("networks", stopped),
+    stop_costs=comparison.accuracy_difference("networks", stopped),
     checks={claim.name: checks for claim in claims},
     regime={
         "member accuracy": comparison.estimate("networks", "", "member accuracy"),

@@ -189,7 +189,7 @@ report.table(rows, caption=f"After training, {networks} networks of each; gap in
 # %%
 accuracies = [comparison.accuracy(name) for name in studies]
 members = [comparison.estimate(name, "", "member accuracy") for name in studies]
-is_harder = {f"{data} is harder than {simple}": comparison.more_accurate(simple, data)}
+is_harder = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 report.judge(
     claims,
     shift=over_time.contrast(measure, [found[data]], [null[data]], rule=rate)[-1],

@@ -239,12 +239,12 @@ middle, last = acts[taylor[moderate]], acts[taylor[high]]
 
 report.judge(
     claims,
-    accuracy_moderate=comparison.more_accurate(taylor[moderate], tuned),
+    accuracy_moderate=comparison.accuracy_difference(taylor[moderate], tuned),
     leak_moderate=comparison.contrast(taylor[moderate], tuned, "LiRA"),
-    accuracy_high=comparison.more_accurate(taylor[high], tuned),
+    accuracy_high=comparison.accuracy_difference(taylor[high], tuned),
     test_loss=test_loss,
     beats_stopping=gain,
-    score_matters=comparison.more_accurate(taylor[high], random),
+    score_matters=comparison.accuracy_difference(taylor[high], random),
     checks={
         "accuracy_moderate": middle,
         "leak_moderate": middle,

@@ -154,7 +154,7 @@ for name in networks:
         rows.append({"network": name, "epoch": epoch, "value": comparison.accuracy(variant)})
 for epoch in [*moments, epochs]:
     rows.append({"network": m3, "epoch": epoch, "value": comparison.accuracy(m3)})
-placed = comparison.more_accurate(m2, elsewhere)
+placed = comparison.accuracy_difference(m2, elsewhere)
 verb = report.effect(
     placed,
     "significantly more accurate",
@@ -175,7 +175,7 @@ for name in [*networks, m3]:
     row = {"network": name}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
-    row["test accuracy minus M2"] = comparison.more_accurate(name, m2) if name != m2 else None
+    row["test accuracy minus M2"] = comparison.accuracy_difference(name, m2) if name != m2 else None
     rows.append(row)
 report.table(rows, caption=f"After the last epoch; mean over {models} networks")
 
@@ -183,13 +183,13 @@ report.table(rows, caption=f"After the last epoch; mean over {models} networks")
 # ## Verdicts
 
 # %%
-cuts = {"the mask lowers M1's accuracy": comparison.more_accurate(m1, m3)}
+cuts = {"the mask lowers M1's accuracy": comparison.accuracy_difference(m1, m3)}
 report.judge(
     claims,
-    as_accurate=comparison.more_accurate(m2, m1),
-    mask_alone=comparison.more_accurate(m3, m1),
+    as_accurate=comparison.accuracy_difference(m2, m1),
+    mask_alone=comparison.accuracy_difference(m3, m1),
     locations=placed,
-    values=comparison.more_accurate(fresh, m2),
+    values=comparison.accuracy_difference(fresh, m2),
     checks={name: cuts for name in ("as_accurate", "locations", "values")},
     regime={
         "dense member accuracy": comparison.estimate(m1, "", "member accuracy"),

@@ -194,8 +194,8 @@ for variant in variants:
         name, r = variant
         rows.append({"variant": name, "r": r, "value": comparison.accuracy(variant)})
 small = {name: (name, percent(smallest)) for name in (a1, a2, a3)}
-crash = [comparison.more_accurate(small[a1], small[other]) for other in (a2, a3)]
-kept = comparison.more_accurate(spared, small[a3])
+crash = [comparison.accuracy_difference(small[a1], small[other]) for other in (a2, a3)]
+kept = comparison.accuracy_difference(spared, small[a3])
 report.profile(
     rows,
     "r",
@@ -275,8 +275,8 @@ report.judge(
     claims,
     crash=audit.largest(crash),
     norms=kept,
-    frozen_or_trained=comparison.more_accurate(small[a3], small[a2]),
-    beats_scratch=comparison.more_accurate(small[a3], scratch),
+    frozen_or_trained=comparison.accuracy_difference(small[a3], small[a2]),
+    beats_scratch=comparison.accuracy_difference(small[a3], scratch),
     smaller_gap=audit.least(smaller),
     rewinding_helps=helps,
     beats_stopping=comparison.early_stopping(best, "LiRA"),

@@ -215,7 +215,7 @@ def by_both(variant):
     return [(variant, attacker) for attacker in comparison.attackers]
 
 
-relaxloss = comparison.stronger(
+relaxloss = comparison.mean_contrast(
     by_both(("RelaxLoss", inside)), by_both(("RelaxLoss", scratch)), number="auc"
 )
 
@@ -236,9 +236,11 @@ checks |= {"rewinding": acts, "stopping": acts}
 # %%
 report.judge(
     claims,
-    hamp_accuracy=comparison.more_accurate(best, plain),
+    hamp_accuracy=comparison.accuracy_difference(best, plain),
     hamp_leak=audit.largest(ahead),
-    relaxloss_accuracy=comparison.more_accurate(("RelaxLoss", inside), ("RelaxLoss", scratch)),
+    relaxloss_accuracy=comparison.accuracy_difference(
+        ("RelaxLoss", inside), ("RelaxLoss", scratch)
+    ),
     relaxloss_leak=relaxloss,
     ccl_lira=comparison.contrast(("CCL", inside), ("CCL", scratch), "LiRA"),
     rewinding=gain,

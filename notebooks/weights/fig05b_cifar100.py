@@ -210,7 +210,7 @@ def by_both(variant):
     return [(variant, attacker) for attacker in comparison.attackers]
 
 
-relaxloss = comparison.stronger(
+relaxloss = comparison.mean_contrast(
     by_both(("RelaxLoss", inside)), by_both(("RelaxLoss", scratch)), number="auc"
 )
 
@@ -232,9 +232,11 @@ checks |= {"steadier": acts, "rewinding": acts, "stopping": acts}
 report.judge(
     claims,
     hamp_alone=audit.paired_difference(comparison.accuracies["HAMP", scratch], border),
-    hamp_gains=comparison.more_accurate(("HAMP", inside), ("HAMP", scratch)),
+    hamp_gains=comparison.accuracy_difference(("HAMP", inside), ("HAMP", scratch)),
     steadier=audit.mean_ci(np.mean(steadier, axis=0)),
-    relaxloss_accuracy=comparison.more_accurate(("RelaxLoss", inside), ("RelaxLoss", scratch)),
+    relaxloss_accuracy=comparison.accuracy_difference(
+        ("RelaxLoss", inside), ("RelaxLoss", scratch)
+    ),
     relaxloss_leak=relaxloss,
     rewinding=gain,
     stopping=comparison.early_stopping(ours, "LiRA"),

@@ -192,7 +192,7 @@ def change_of(other, number):
     """A number inside CWRF minus the same of another variant, mean of RelaxLoss and CCL."""
     ones = [((defence, inside), "LiRA") for defence in working]
     others = [((defence, other), "LiRA") for defence in working]
-    return comparison.stronger(ones, others, number)
+    return comparison.mean_contrast(ones, others, number)
 
 
 leak = change_of(scratch, "auc")

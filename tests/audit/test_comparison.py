@@ -93,9 +93,9 @@ def test_a_contrast_of_two_attackers_and_its_short_forms() -> None:
     assert_paired(both.contrast(L1, "dense", "LiRA", "auc", against="Conf"), first, second)
     assert both.auc_difference(L1, "dense", "LiRA") == both.contrast(L1, "dense", "LiRA")
     more_accurate = both.contrast(L1, "dense", metric="test accuracy")
-    assert both.more_accurate(L1, "dense") == more_accurate
+    assert both.accuracy_difference(L1, "dense") == more_accurate
     stronger = both.contrast(L1, SLIM, "Conf", "accuracy")
-    assert both.accuracy_difference((L1, "Conf"), (SLIM, "Conf")) == stronger
+    assert both.mean_contrast([(L1, "Conf")], [(SLIM, "Conf")]) == stronger
 
 
 def test_attacks_on_several_variants_are_compared_by_their_mean() -> None:
@@ -103,8 +103,8 @@ def test_attacks_on_several_variants_are_compared_by_their_mean() -> None:
     areas = {pair: by_hand(both, *pair, "auc") for pair in both.attacks}
     ones, others = [(L1, "Conf"), (L1, "LiRA")], [("dense", "LiRA")]
     mean = (areas[ones[0]] + areas[ones[1]]) / 2
-    assert both.reached(*ones, number="auc") == pytest.approx(mean)
-    assert_paired(both.stronger(ones, others, "auc"), mean, areas[others[0]])
+    assert both.mean_measured(*ones, number="auc") == pytest.approx(mean)
+    assert_paired(both.mean_contrast(ones, others, "auc"), mean, areas[others[0]])
 
 
 def test_what_an_attack_does_not_have_is_refused() -> None:

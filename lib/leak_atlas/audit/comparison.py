@@ -294,9 +294,9 @@ class Comparison:
         if metric in NETWORK:
             accuracies = self._networks(metric)
             return paired_difference(accuracies[one], accuracies[other])
-        return self.stronger([(one, attacker)], [(other, against or attacker)], metric)
+        return self.mean_contrast([(one, attacker)], [(other, against or attacker)], metric)
 
-    def more_accurate(self, one: Hashable, other: Hashable) -> Estimate:
+    def accuracy_difference(self, one: Hashable, other: Hashable) -> Estimate:
         """Test accuracy of `one` minus that of `other`."""
         return self.contrast(one, other, metric="test accuracy")
 
@@ -304,29 +304,21 @@ class Comparison:
         """AUC of `one` minus that of `other`."""
         return self.contrast(one, other, attacker)
 
-    def reached(self, *pairs: Pair, number: str = "accuracy") -> FloatArray:
+    def mean_measured(self, *pairs: Pair, number: str = "accuracy") -> FloatArray:
         """What attackers reach on each unit, `(n,)`: the mean over pairs of a variant and an
         attacker, of a metric of `measured`.
         """
         each = [self.measured(variant, str(attacker), number) for variant, attacker in pairs]
         return np.asarray(np.mean(each, axis=0))
 
-    def accuracy_difference(self, one: Pair, other: Pair) -> Estimate:
-        """Attack accuracy of `one`, a variant and an attacker, at that attacker's own thresholds,
-        minus that of `other`.
-
-        ValueError where one of them names no threshold.
-        """
-        return self.stronger([one], [other])
-
-    def stronger(
+    def mean_contrast(
         self, ones: Sequence[Pair], others: Sequence[Pair], number: str = "accuracy"
     ) -> Estimate:
-        """What `ones` reach in the mean minus what `others` do, see `reached`."""
+        """What `ones` reach in the mean minus what `others` do, see `mean_measured`."""
         effects = [self._design_effect(str(name), variant) for variant, name in (*ones, *others)]
         effect = max(effects) if number == "auc" else 1.0
-        first = self.reached(*ones, number=number)
-        second = self.reached(*others, number=number)
+        first = self.mean_measured(*ones, number=number)
+        second = self.mean_measured(*others, number=number)
         return paired_difference(first, second, design_effect=effect)
 
     def most_accurate(
