@@ -243,6 +243,14 @@ report.judge(
 )
 
 # %% [markdown]
+# ## Robustness: early stopping against itself
+# Each epoch of ordinary training is compared with its other epochs in the same way. The true difference is 0;
+# a value above 0 shows by how much the comparison can favour a defence.
+
+# %%
+report.table(comparison.placebo("RMIA"), caption="Test accuracy at matched AUC of RMIA")
+
+# %% [markdown]
 # **Limits.** One alpha; Fig. 13 has several. The same alpha acts less in few epochs than in many.
 # Early stopping takes checkpoints of one training, at a learning rate that is still high: a whole
 # training of fewer epochs is a stronger control and is not judged. A retrained network has also

@@ -271,6 +271,14 @@ report.judge(
 )
 
 # %% [markdown]
+# ## Robustness: early stopping against itself
+# Each epoch of Base is compared with its other epochs in the same way. The true difference is 0;
+# a value above 0 shows by how much the comparison can favour a defence.
+
+# %%
+report.table(comparison.placebo("LiRA"), caption="Test accuracy at matched AUC of LiRA")
+
+# %% [markdown]
 # **Limits.** All targets share one half of the samples and one set of shadow models. Two weights of
 # PPB and one of ADV are tried; the paper's DP-SGD needs networks without batch normalization and is
 # on the page of binary data, `fig17_fig19_binary_data`. `fig18_fig19_adaptive` asks the same of

@@ -265,6 +265,14 @@ report.judge(
 )
 
 # %% [markdown]
+# ## Robustness: early stopping against itself
+# Each epoch of Base is compared with its other epochs in the same way. The true difference is 0;
+# a value above 0 shows by how much the comparison can favour a defence.
+
+# %%
+report.table(comparison.placebo("LiRA"), caption="Test accuracy at matched AUC of LiRA")
+
+# %% [markdown]
 # **Limits.** One data set, one architecture, and two attacks of the slides' ten. All targets share
 # one half of the samples and one set of shadow models. Offline LiRA uses only shadow models trained
 # without the sample; an online attack could find more.

@@ -437,18 +437,21 @@ class Comparison:
         estimate = jackknife(gap, joined.areas.shape[1], effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
-    def placebo(self, attacker: str, network: Hashable = None) -> dict[Hashable, Estimate]:
-        """What `early_stopping` gives for the network's own epochs, each compared with the others.
+    def placebo(self, attacker: str, network: Hashable = None) -> list[dict[str, Any]]:
+        """Rows for `report.table`: what `early_stopping` gives for the network's own epochs, each
+        compared with the others.
 
         The true value is 0, but for the bend of the curve between two epochs: a value above 0 is
         the most by which the comparison can favour a defence there. The first and the last epoch
         have no epochs on both sides, and are left out. ValueError as `early_stopping`.
         """
         line = self._epochs(network)
-        return {
-            epoch: self.at_matched_auc(epoch, [one for one in line if one != epoch], attacker)
-            for epoch in line[1:-1]
-        }
+        rows = []
+        for epoch in line[1:-1]:
+            others = [one for one in line if one != epoch]
+            gain = self.at_matched_auc(epoch, others, attacker)
+            rows.append({"stopped early": described(epoch), "minus the other epochs": gain})
+        return rows
 
     def pruned_as_asked(
         self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
