@@ -146,7 +146,12 @@ comparison = lab.compare(
 
 # %%
 relaxloss_leak = comparison.auc_difference(("RelaxLoss", inside), ("RelaxLoss", scratch), "LiRA")
-words = report.effect(relaxloss_leak, "leaks more", "leaks less", "leaks neither more nor less")
+words = report.effect(
+    relaxloss_leak,
+    "leaks significantly more",
+    "leaks significantly less",
+    "does not leak significantly less",
+)
 lines = {}
 for defence, where in variants:
     lines[f"{defence}, {where}"] = [(defence, where)]
