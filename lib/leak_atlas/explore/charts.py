@@ -102,7 +102,7 @@ def by(column: str, **more: Any) -> dict[str, Any]:
     return {"field": name, "type": TYPES[kind], **more}
 
 
-def mark(kind: str, look: Mapping[str, Any] = {}, **encoding: Any) -> Chart:  # noqa: B006
+def mark(kind: str, look: Mapping[str, Any] = {}, **encoding: Any) -> Chart:
     """Marks of one kind: how they look, and what they encode."""
     return {"mark": {"type": kind, **look}, "encoding": encoding}
 

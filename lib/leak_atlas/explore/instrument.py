@@ -33,7 +33,7 @@ from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -107,7 +107,7 @@ class Description(ABC):
 
     @abstractmethod
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
-        """What can be pointed at."""
+        """What can be pointed at. Their values join the state that `chart` and `sentences` get."""
 
     @abstractmethod
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
@@ -115,7 +115,7 @@ class Description(ABC):
 
     @abstractmethod
     def sentences(self, state: State, rows: Rows) -> list[str]:
-        """What the figure shows, in words. The first one is the finding."""
+        """What the figure shows, in words; also where nothing is stored, and `rows` is {}."""
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
         """Those few steps that are stored where a side (""; both) can be shown."""
@@ -145,12 +145,13 @@ class Description(ABC):
 def figure(of: Description, state: State, rows: Rows) -> dict[str, Any]:
     """What `player.js` shows. Every list of rows goes by its name; charts hold none."""
     pointers = of.pointers(state, rows)
+    state = {each.name: each.start for each in pointers} | state
     return {
         "wide": of.chart(state, rows, narrow=False),
         "narrow": of.chart(state, rows, narrow=True),
         "pointers": [asdict(each) | {"label": each.label or each.name} for each in pointers],
         "rows": rows,
-        "at": {each.name: state.get(each.name, each.start) for each in pointers},
+        "at": {each.name: state[each.name] for each in pointers},
     }
 
 
@@ -172,7 +173,8 @@ class Instrument(widgets.VBox):
     """A description as a widget: choices, the offer, sentences, the figure, the export."""
 
     def __init__(self, of: Description) -> None:
-        self.of, self.rows = of, dict[str, Any]()
+        self.of = of
+        self.rows: Rows = {}
         self._quiet, self._listening = False, False
         self._kept, self._stored = dict[Any, Rows](), dict[Any, bool]()
         self._lists = {each.name: self._list(each) for each in of.choices}
@@ -244,7 +246,7 @@ class Instrument(widgets.VBox):
         """Sets choices and pointers by their names, as a click would. Raises BadInput on what is
         not offered.
         """
-        pointers = {each.name: each for each in self.of.pointers(self.state, self.rows)}
+        pointers = self._pointers()
         for name, value in values.items():
             if name not in self._lists | pointers:
                 raise BadInput(f"there is no '{name}'{nearest(name, [*self._lists, *pointers])}")
@@ -264,12 +266,14 @@ class Instrument(widgets.VBox):
     @property
     def code(self) -> str:
         """A cell that brings `app` from its beginning to what is shown now."""
-        start = self._start | self._pointers_start()
+        start = self._start | self._pointers()
         moved = [f"{k}={v!r}" for k, v in self.state.items() if v != start.get(k)]
         return f"app.choose({', '.join(moved)})"
 
-    def _pointers_start(self) -> State:
-        return {each.name: each.start for each in self.of.pointers(self.state, self.rows)}
+    def _pointers(self) -> State:
+        """Where each pointer begins; none where nothing is shown."""
+        shown = self.of.pointers(self.state, self.rows) if self.rows else []
+        return {each.name: each.start for each in shown}
 
     # ------------------------------------------------------------ what is shown
 
@@ -293,8 +297,7 @@ class Instrument(widgets.VBox):
             lines = self.of.sentences(self.state, self.rows)
         except BadInput as error:
             wrong, self.rows = wrong or str(error), {}
-        start = self._pointers_start() if self.rows else {}
-        self._at = {name: self._at.get(name, value) for name, value in start.items()}
+        self._at = {name: self._at.get(name, start) for name, start in self._pointers().items()}
         with self._silent():
             self._mark()
         self.says.value, self.links.value = status(*lines), ""
@@ -319,7 +322,10 @@ class Instrument(widgets.VBox):
             if choice.name in unused:
                 continue
             options = [
-                ((STORED if self._has(choice, state | {choice.name: label}) else OPEN) + label, label)
+                (
+                    (STORED if self._has(choice, state | {choice.name: label}) else OPEN) + label,
+                    label,
+                )
                 for label in choice.options
             ]
             if list(control.options) != options:
@@ -401,7 +407,10 @@ class Instrument(widgets.VBox):
 
     def _export(self) -> None:
         tables = self.of.tables(self.state, self.rows)
-        links = [f'<a download="{name}.csv" href="{_address(t)}">{name}.csv</a>' for name, t in tables.items()]
+        links = [
+            f'<a download="{name}.csv" href="{_address(t)}">{name}.csv</a>'
+            for name, t in tables.items()
+        ]
         self.links.value = f"{' '.join(links)} <code>{escape(self.code)}</code>"
 
 

@@ -159,7 +159,9 @@ class Layers(Description):
         said = []
         for letter, name in zip(COLOURS, names(*settings), strict=True):
             measure = state.get("measure", "distance")
-            mine = [r for r in rows.get("cells", []) if r["side"] == letter and r["measure"] == measure]
+            mine = [
+                r for r in rows.get("cells", []) if r["side"] == letter and r["measure"] == measure
+            ]
             if not mine:
                 said.append(f"{letter} ({name}) is not stored yet.")
                 continue
@@ -173,9 +175,8 @@ class Layers(Description):
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
         parts, epochs = _axes(rows)
-        at = {each.name: each.start for each in self.pointers(state, rows)} | state
-        cell = charts.selection("cell", "rect", epoch=at["epoch"], part=at["part"])
-        sample = charts.selection("sample", "image", sample=at["sample"])
+        cell = charts.selection("cell", "rect", epoch=state["epoch"], part=state["part"])
+        sample = charts.selection("sample", "image", sample=state["sample"])
         width = 270 if narrow else 400
         lines: list[dict[str, Chart]] = [{}, {}, {}, {}]
         settings = [self.setting(state, each) for each in COLOURS]
@@ -202,7 +203,7 @@ class Layers(Description):
             lines[3][f"{letter}: path of the chosen sample"] = _path(paths, own, epochs, width)
         shown = [charts.side_by_side(line, narrow) for line in lines]
         words = f"AUC by {state['parts'][:-1]} and epoch, A next to B"
-        return charts.page(shown, words, [{"name": "measure", "value": at["measure"]}])
+        return charts.page(shown, words, [{"name": "measure", "value": state["measure"]}])
 
 
 def explorer(
