@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from leak_atlas.attacks.case import Case, Scored, infer
-from leak_atlas.attacks.shadows import checked, chosen, counted
+from leak_atlas.attacks.shadows import by_query, chosen, counted
 from leak_atlas.attacks.signals import log_confidence
 from leak_atlas.audit import BoolArray, FloatArray
 from leak_atlas.engine.compute import Arrays
@@ -45,7 +45,8 @@ def log_ratio(
     """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadow models
     online; offline of OUT models, corrected by the attacker's `a` (Zarifzadeh et al. 2024).
     """
-    of_target, of_shadows, inside = checked(target, shadows, member)
+    of_target, of_shadows = by_query(target, shadows)
+    inside = np.asarray(member)
     if attacker.mode == "online":
         return of_target - _log_mean(of_shadows, np.ones_like(inside))
     log_out = _log_mean(of_shadows, ~inside)
@@ -77,8 +78,8 @@ def rmia(
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking,
     but they round it to at most Z + 1 levels. ``attacker.ties`` "ratio" therefore orders equal
     shares by the log ratio (mean over queries), adding its rank among these N samples, scaled below
-    1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. ValueError on
-    shapes that do not match and samples without a reference model.
+    1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. ValueError where a
+    sample has no reference model.
     """
     if member_z is None:
         member_z = np.zeros(np.shape(shadows_z)[:2], dtype=np.bool_)

@@ -64,7 +64,9 @@ def rank_correlation_interval(x: ArrayLike, y: ArrayLike) -> Estimate:
     """
     rho = float(rank_correlation(x, y))
     n = np.size(x)
-    error = np.sqrt((1 + rho**2 / 2) / (n - 3))
+    variance = (1 + rho**2 / 2) / (n - 3)
+    reach = 1.96 * np.sqrt(variance)
     transformed = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
-    low, high = np.tanh(transformed + np.array([-1.96, 1.96]) * error)
+    low = np.tanh(transformed - reach)
+    high = np.tanh(transformed + reach)
     return Estimate(rho, float(low), float(high), n)

@@ -20,13 +20,16 @@ __all__ = [
     "balanced_accuracy",
     "cutoff_at_fpr",
     "is_resolved",
+    "resolution",
+    "tpr",
+    "tpr_label",
 ]
-__all__ += ["resolution", "tie_mass", "tpr", "tpr_label"]
 
 
 def checked(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArray, tuple[int, ...]]:
     """Scores and membership as matrices ``(R, N)``, and the leading shape to give back."""
-    values, inside = np.asarray(scores, dtype=np.float64), np.asarray(member)
+    values = np.asarray(scores, dtype=np.float64)
+    inside = np.asarray(member)
     if inside.dtype != np.bool_:
         raise ValueError(
             f"member must be Boolean, not {inside.dtype}: labels and scores are easily swapped"
@@ -58,8 +61,10 @@ def each(
 ) -> FloatArray:
     """``measure(scores of members, scores of non-members)`` of every vector, ``(...)``."""
     rows, inside, lead = checked(scores, member)
-    values = [measure(row[own], row[~own]) for row, own in zip(rows, inside, strict=True)]
-    return np.array(values, dtype=np.float64).reshape(lead)[()]
+    values = np.empty(len(rows))
+    for place, (row, own) in enumerate(zip(rows, inside, strict=True)):
+        values[place] = measure(row[own], row[~own])
+    return values.reshape(lead)[()]
 
 
 def mann_whitney(inside: FloatArray, outside: FloatArray) -> float:
@@ -142,14 +147,6 @@ def tpr(scores: ArrayLike, member: ArrayLike, fpr: float) -> FloatArray:
         return passing(inside, outside, fpr) / inside.size
 
     return each(scores, member, rate)
-
-
-def tie_mass(scores: ArrayLike) -> FloatArray:
-    """Share of the samples that have the highest score, ``(..., N)`` to ``(...)``; 1/N when the top
-    is unique.
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    return np.mean(values == values.max(axis=-1, keepdims=True), axis=-1)
 
 
 def resolution(non_members: int) -> float:

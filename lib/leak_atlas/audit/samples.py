@@ -63,13 +63,8 @@ def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 
     laxer = np.mean(inside > outside[-1 - most]) if most < number else 1.0
     below = float(np.hypot(value - low, max(0.0, value - stricter)))
     above = float(np.hypot(high - value, max(0.0, laxer - value)))
-    return Estimate(
-        value,
-        max(0.0, value - below),
-        min(1.0, value + above),
-        inside.size + number,
-        is_resolved(fpr, number),
-    )
+    ends = max(0.0, value - below), min(1.0, value + above)
+    return Estimate(value, *ends, inside.size + number, is_resolved(fpr, number))
 
 
 def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
@@ -81,14 +76,16 @@ def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     reaches 1 - .025^(1/m).
     """
     rows, members, _ = checked(scores, member)
-    inside, outside = rows[:, members[0]], rows[:, ~members[0]]
+    inside = rows[:, members[0]]
+    outside = rows[:, ~members[0]]
     fewer = min(inside.shape[1], outside.shape[1])
     total = np.zeros((len(rows), len(rows)))
     if fewer > 1:
-        for own, other in ((inside, outside), (outside, inside)):
-            total += np.atleast_2d(np.cov(placements(own, other))) / own.shape[1]
+        total += np.cov(placements(inside, outside)) / inside.shape[1]
+        total += np.cov(placements(outside, inside)) / outside.shape[1]
     certain = np.diag(total) <= 0
-    total[certain, certain] = ((1 - 0.025 ** (1 / fewer)) / 1.959964) ** 2
+    reach = 1 - 0.025 ** (1 / fewer)
+    total[certain, certain] = (reach / 1.959964) ** 2
     return total
 
 
@@ -128,13 +125,18 @@ def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> E
     from scipy import special
 
     inside, outside = single(scores, member)
-    value, n = mann_whitney(inside, outside), inside.size + outside.size
+    value = mann_whitney(inside, outside)
+    n = inside.size + outside.size
     if min(inside.size, outside.size) < 2:
         return Estimate(value, 0.0, 1.0, n, resolved=False)
     error = float(np.sqrt(_variance(scores, member)))
     reach = float(-special.ndtri((1 - level) / 2)) * error
     if value in (0, 1):
-        return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), n, error=error)
-    ends = special.expit(special.logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
-    low, high = ends.tolist()
+        low = max(0.0, value - reach)
+        high = min(1.0, value + reach)
+        return Estimate(value, low, high, n, error=error)
+    centre = special.logit(value)
+    stretched = reach / (value * (1 - value))
+    low = float(special.expit(centre - stretched))
+    high = float(special.expit(centre + stretched))
     return Estimate(value, low, high, n, error=error)

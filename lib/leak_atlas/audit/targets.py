@@ -33,7 +33,6 @@ __all__ = [
     "own_rates",
     "paired_difference",
     "share_of_chosen",
-    "tpr_over",
 ]
 
 HEADLINE_FPRS = (0.01, 0.001, 0.00001)
@@ -74,9 +73,9 @@ def by_target(stored: Scored | Sequence[Scored]) -> list[TargetScores]:
     experiments = []
     for one in [stored] if isinstance(stored, Mapping) else stored:
         scores, member, _ = checked(one["scores"], one["member"])
-        named = np.broadcast_to(one.get("thresholds", np.nan), len(scores))
-        thresholds = None if np.isnan(named).any() else np.asarray(named, np.float64)
-        experiments.append(TargetScores(scores, member, thresholds))
+        thresholds = np.asarray(one.get("thresholds", np.nan), np.float64)
+        named = not np.isnan(thresholds).any()
+        experiments.append(TargetScores(scores, member, thresholds if named else None))
     return experiments
 
 
@@ -98,17 +97,21 @@ def mean_ci(
     from scipy import special
 
     units = np.asarray(values, dtype=np.float64).reshape(-1)
-    if units.size == 0 or np.isnan(units).any():
+    number = units.size
+    if number == 0 or np.isnan(units).any():
         raise ValueError("need at least one value and no NaN")
+    least, most = bounds
     mean = float(units.mean())
-    if units.size == 1:
-        return Estimate(mean, bounds[0], bounds[1], 1, resolved=False, bounds=bounds)
-    error = float(units.std(ddof=1) * np.sqrt(design_effect / units.size))
-    df = units.size - 1
+    if number == 1:
+        return Estimate(mean, least, most, 1, resolved=False, bounds=bounds)
+    if design_effect > DEPENDENT and number < FEWEST:
+        resolved = False
+    error = float(units.std(ddof=1) * np.sqrt(design_effect / number))
+    df = number - 1
     reach = float(special.stdtrit(df, (1 + level) / 2)) * error
-    resolved = resolved and (design_effect <= DEPENDENT or units.size >= FEWEST)
-    low, high = max(bounds[0], mean - reach), min(bounds[1], mean + reach)
-    return Estimate(mean, low, high, units.size, resolved, error, df, bounds=bounds)
+    low = max(least, mean - reach)
+    high = min(most, mean + reach)
+    return Estimate(mean, low, high, number, resolved, error, df, bounds=bounds)
 
 
 def jackknife(
@@ -150,7 +153,8 @@ def paired_difference(
     """Mean of ``a - b`` over units that were measured under both (same target, same seed); see
     `mean_ci`.
     """
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    first = np.asarray(a, dtype=np.float64)
+    second = np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"paired values need one shape (n,), got {first.shape} and {second.shape}")
     return mean_ci(first - second, level, design_effect=design_effect)
@@ -162,8 +166,8 @@ def deviations(values: ArrayLike) -> FloatArray:
     Their paired difference tells which of two variants varies more from run to run (Brown &
     Forsythe 1974).
     """
-    units_ = np.asarray(values, np.float64)
-    return np.abs(units_ - np.median(units_))
+    measured = np.asarray(values, np.float64)
+    return np.abs(measured - np.median(measured))
 
 
 def audit(
@@ -189,28 +193,26 @@ def audit(
     experiments = by_target(found)
     effect = design_effect if len(experiments) == 1 else 1.0
     row = {"auc": mean_ci(units(experiments, auc), bounds=(0, 1), design_effect=effect)}
-    right = own_accuracy(experiments)
-    if right is not None:
-        row["accuracy"] = mean_ci(right, bounds=(0, 1))
+    if all(one.thresholds is not None for one in experiments):
+        row["accuracy"] = mean_ci(own_accuracy(experiments), bounds=(0, 1))
         guess = units(experiments, _majority)
         share = float(guess.mean())
         row["majority"] = Estimate(share, share, share, guess.size)
     best = units(experiments, balanced_accuracy)
     row["best_balanced_accuracy"] = mean_ci(best, bounds=(0, 1), design_effect=effect)
     for fpr in fprs:
-        row[f"tpr_at_{100 * fpr:g}%"] = _tpr_mean(experiments, fpr)
+        row[f"tpr_at_{100 * fpr:g}%"] = tpr_mean(experiments, fpr)
     return row
 
 
-def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
+def tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
     """Mean over targets of the `tpr` at an FPR of each target's own; interval as `audit` says."""
-    return _tpr_mean(by_target(found), fpr)
-
-
-def _tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
-    rates, hits, members = [], 0.0, 0
+    rates = []
+    hits = 0.0
+    members = 0
     for one in found:
-        rate, inside = tpr(one.scores, one.member, fpr), one.member.sum(axis=1)
+        rate = tpr(one.scores, one.member, fpr)
+        inside = one.member.sum(axis=1)
         rates.append(rate)
         hits += rate @ inside
         members += inside.sum()
@@ -246,12 +248,10 @@ def units(found: Sequence[TargetScores], measure: Callable[[Any, Any], ArrayLike
     return _means([measure(one.scores, one.member) for one in found])
 
 
-def own_accuracy(found: Sequence[TargetScores]) -> FloatArray | None:
-    """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`; None:
-    it names none.
+def own_accuracy(found: Sequence[TargetScores]) -> FloatArray:
+    """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`.
+    ValueError where it names none.
     """
-    if any(one.thresholds is None for one in found):
-        return None
     return _means([(one.called() == one.member).mean(axis=1) for one in found])
 
 
@@ -261,11 +261,12 @@ def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]
 
     ValueError where the attacker names no threshold.
     """
-    hits, alarms = [], []
+    hits = []
+    alarms = []
     for one in by_target(found):
-        called, outside = one.called(), ~one.member
-        hits.append((called & one.member).sum(axis=1) / one.member.sum(axis=1))
-        alarms.append((called & outside).sum(axis=1) / outside.sum(axis=1))
+        called = one.called()
+        hits.append(called.mean(axis=1, where=one.member))
+        alarms.append(called.mean(axis=1, where=~one.member))
     return _means(hits), _means(alarms)
 
 
