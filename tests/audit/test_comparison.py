@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -241,6 +241,7 @@ def test_a_curve_dominates_the_area_of_its_staircase(points: str, area: float) -
     assert curves.better_curve([*points], ["nothing"], "LiRA").value == pytest.approx(area)
 
 
+@settings(deadline=None)
 @given(
     points=st.lists(
         st.tuples(st.floats(0, 1), st.sampled_from([0.5, 0.6, 0.75, 0.9, 1.0])),

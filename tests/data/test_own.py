@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from bench.vision import torchvision
 from PIL import Image
 
 from leak_atlas import BadInput
@@ -212,17 +213,24 @@ def test_files_that_are_none(tmp_path: Path, folder: Path) -> None:
 # ---------------------------------------------------------------- images of other sizes, and other mean and std
 
 
+def torchvision_crops(files: list[Path], size: int, mode: str) -> np.ndarray:
+    """`Resize(size)`, `CenterCrop(size)` of torchvision on Pillow's images, as models are
+    evaluated.
+    """
+    transforms = torchvision().transforms
+    chain = transforms.Compose([transforms.Resize(size), transforms.CenterCrop(size)])
+    return np.stack([np.asarray(chain(Image.open(file).convert(mode))) for file in files])
+
+
 @pytest.mark.parametrize("channels", [(), (1,), (3,)])
-def test_size_resizes_the_shorter_side_and_crops_the_middle(
-    channels: tuple[int, ...], tmp_path: Path
-) -> None:
-    columns = np.arange(11, dtype=np.uint8) * 20
-    row = np.broadcast_to(columns.reshape(1, 1, 11, *[1] * len(channels)), (20, 7, 11, *channels))
-    own.add("mine", npz(tmp_path / "a.npz", **parted(row)), size=7)
-    x = readers.load("mine").x
-    assert x.shape == (20, 7, 7, *(channels or (1,)))
-    assert (x == columns[2:9, None]).all()
-    assert "resized to 7 pixels" in registry.find("mine").note
+def test_size_of_arrays(channels: tuple[int, ...], tmp_path: Path) -> None:
+    x = RNG.integers(0, 256, (20, 7, 11, *channels), np.uint8)
+    own.add("mine", npz(tmp_path / "a.npz", **parted(x)), size=5)
+    files = [tmp_path / f"{place}.png" for place in range(20)]
+    for file, pixels in zip(files, x.reshape(20, 7, 11, -1), strict=True):
+        Image.fromarray(pixels.squeeze()).save(file)
+    expected = torchvision_crops(files, 5, "RGB" if channels == (3,) else "L")
+    assert np.array_equal(readers.load("mine").x, expected.reshape(20, 5, 5, -1))
 
 
 def test_mean_and_std_are_stored_and_part_of_the_digest(

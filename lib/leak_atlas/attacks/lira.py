@@ -40,7 +40,8 @@ def _deviation(shadows: Moments, variance: str) -> FloatArray:
     if variance == "code":
         mean = np.average(shadows.mean, weights=number)
         between = number * np.square(shadows.mean - mean)
-        return np.asarray(np.sqrt(np.sum(squares + between) / number.sum()) + TINY)
+        whole = np.sum(squares + between) / number.sum()
+        return np.asarray(np.sqrt(whole) + TINY)
     freedom = np.sum(number - 1, axis=0)
     if np.any(freedom < 1):
         raise ValueError("a pooled variance needs some sample with two shadow models on a side")

@@ -53,7 +53,8 @@ def log_ratio(
     if attacker.a == 1:
         return of_target - log_out
     # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)): precise where p is close to 1.
-    return of_target - np.log1p((1 + attacker.a) / 2 * np.expm1(log_out))
+    share = (1 + attacker.a) / 2
+    return of_target - np.log1p(share * np.expm1(log_out))
 
 
 def rmia(
@@ -96,7 +97,8 @@ def _wins(x: FloatArray, z: FloatArray) -> np.ndarray:
     """For each row of x (N, A), the number of rows of z (Z, A) that are smaller in most queries."""
     size, queries = z.shape
     if queries == 1:
-        return np.searchsorted(np.sort(z[:, 0]), x[:, 0], side="left")
+        rising = np.sort(z[:, 0])
+        return np.searchsorted(rising, x[:, 0], side="left")
     wins = []
     for rows in np.array_split(x, 1 + len(x) * size // BLOCK):
         votes = np.zeros((len(rows), size), dtype=np.int16)

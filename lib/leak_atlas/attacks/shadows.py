@@ -30,7 +30,8 @@ def by_query(
     of_target = np.asarray(target, np.float64)
     of_shadows = np.asarray(shadows, np.float64)
     samples = len(of_target)
-    return of_target.reshape(samples, -1), of_shadows.reshape(len(of_shadows), samples, -1)
+    models = len(of_shadows)
+    return of_target.reshape(samples, -1), of_shadows.reshape(models, samples, -1)
 
 
 def chosen(shadows: FloatArray, use: BoolArray) -> FloatArray:

@@ -21,6 +21,7 @@ from leak_atlas.audit.targets import (
     own_accuracy,
     own_rates,
     paired_difference,
+    tpr_key,
     units,
 )
 
@@ -68,7 +69,9 @@ class Points:
         """Whether the mean AUC of a point lies beyond the ends of a line."""
         areas = self.mean_areas
         ends = line.mean_areas
-        return bool(areas.min() < ends.min() or areas.max() > ends.max())
+        below = areas.min() < ends.min()
+        above = areas.max() > ends.max()
+        return bool(below or above)
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,8 @@ class Comparison:
         if not metric.startswith("tpr@"):
             return self.leak(variant, attacker)[metric]
         fpr = _fpr(metric)
-        return self.leak(variant, attacker, (fpr,))[f"tpr_at_{100 * fpr:g}%"]
+        leak = self.leak(variant, attacker, (fpr,))
+        return leak[tpr_key(fpr)]
 
     def rows(
         self,
@@ -280,7 +284,9 @@ class Comparison:
 
         Metrics as `measured`. `against` is the attacker of `other`, by default the same.
         """
-        return self.mean_contrast([(one, attacker)], [(other, against or attacker)], metric)
+        first = one, attacker
+        second = other, against or attacker
+        return self.mean_contrast([first], [second], metric)
 
     def accuracy_difference(self, one: Hashable, other: Hashable) -> Estimate:
         """Test accuracy of `one` minus that of `other`."""
@@ -294,7 +300,9 @@ class Comparison:
         """What attackers reach on each unit, `(n,)`: the mean over pairs of a variant and an
         attacker, of a metric of `measured`.
         """
-        each = [self.measured(variant, str(attacker), number) for variant, attacker in pairs]
+        each = []
+        for variant, attacker in pairs:
+            each.append(self.measured(variant, str(attacker), number))
         return np.asarray(np.mean(each, axis=0))
 
     def mean_contrast(
@@ -303,8 +311,8 @@ class Comparison:
         """What `ones` reach in the mean minus what `others` do, see `mean_measured`."""
         effect = 1.0
         if number == "auc":
-            pairs = (*ones, *others)
-            effect = max(self._design_effect(str(name), variant) for variant, name in pairs)
+            for variant, attacker in (*ones, *others):
+                effect = max(effect, self._design_effect(str(attacker), variant))
         first = self.mean_measured(*ones, number=number)
         second = self.mean_measured(*others, number=number)
         return paired_difference(first, second, design_effect=effect)
@@ -320,8 +328,9 @@ class Comparison:
         its own thresholds. A tie counts.
         """
         own = self._each(variants, "accuracy", attacker)
-        best = np.max([self._each(variants, "accuracy", name) for name in others], axis=0)
-        return mean_ci((own >= best).mean(axis=0), bounds=(0, 1))
+        accuracies = [self._each(variants, "accuracy", name) for name in others]
+        ahead = own >= np.max(accuracies, axis=0)
+        return mean_ci(ahead.mean(axis=0), bounds=(0, 1))
 
     def gain_minus_cost(
         self, defended: Sequence[Hashable], undefended: Sequence[Hashable], attacker: str
@@ -361,7 +370,8 @@ class Comparison:
         if keeps:
             least = keeps * self._each(undefended, "test accuracy").mean()
             kept = self._each(defended, "test accuracy").mean()
-            checks[f"{name} keeps {keeps:.0%} of the test accuracy"] = bool(kept >= least)
+            claim = f"{name} keeps {keeps:.0%} of the test accuracy"
+            checks[claim] = bool(kept >= least)
         return checks
 
     def better_curve(
@@ -386,8 +396,9 @@ class Comparison:
         order = np.argsort(-accuracy, axis=0)
         steps = np.take_along_axis(accuracy, order, axis=0)
         heights = np.take_along_axis(private, order, axis=0)
+        highest = np.maximum.accumulate(heights, axis=0)
         widths = -np.diff(steps, axis=0, append=0)
-        return np.asarray((widths * np.maximum.accumulate(heights, axis=0)).sum(axis=0))
+        return np.asarray((widths * highest).sum(axis=0))
 
     def early_stopping(
         self, variant: Hashable | list[Hashable], attacker: str, network: Hashable = None
@@ -471,7 +482,8 @@ class Comparison:
         checks = {}
         for (pruner, sparsity), steps in removed.items():
             shares = [_removed_share(self.results[step], pruner) for step in steps]
-            checks[f"{pruner} removes {sparsity:.0%}"] = min(shares) > sparsity - slack
+            claim = f"{pruner} removes {sparsity:.0%}"
+            checks[claim] = min(shares) > sparsity - slack
         return checks
 
     @property
@@ -495,7 +507,8 @@ class Comparison:
         areas = self._each(variants, "auc", attacker)
         if heights is None:
             return Points(areas, self._each(variants, "test accuracy"))
-        return Points(areas, np.array([heights[variant] for variant in variants], np.float64))
+        given = [heights[variant] for variant in variants]
+        return Points(areas, np.array(given, np.float64))
 
     def _epochs(self, network: Hashable) -> list[Hashable]:
         """The checkpoints of a network (None: of the only one that has some), and its end."""
@@ -548,5 +561,9 @@ def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Po
     """Why variants cannot be compared with a line at matched AUC."""
     names = " and ".join(map(described, side))
     areas = " and ".join(f"{area:.3f}" for area in points.mean_areas)
-    ends = f"{line.mean_areas.min():.3f} to {line.mean_areas.max():.3f}"
-    return f"no epoch has the AUC of {attacker} on {names} (mean {areas}; the epochs reach {ends})"
+    first = line.mean_areas.min()
+    last = line.mean_areas.max()
+    return (
+        f"no epoch has the AUC of {attacker} on {names} (mean {areas}; "
+        f"the epochs reach {first:.3f} to {last:.3f})"
+    )

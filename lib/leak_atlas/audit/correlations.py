@@ -31,9 +31,11 @@ def correlation(
         known = np.concatenate([intercept, known], axis=-1)  # (..., n, 1 + k)
         # Columns may depend on each other, hence the pseudo-inverse; `lstsq` has the same cut-off.
         cutoff = max(known.shape[-2:]) * np.finfo(np.float64).eps
-        rest = pair - known @ (np.linalg.pinv(known, cutoff) @ pair)
+        inverse = np.linalg.pinv(known, cutoff)
+        rest = pair - known @ (inverse @ pair)
     size = np.linalg.norm(rest, axis=-2)  # (..., 2)
-    varies = (size > 1e-9 * np.linalg.norm(pair, axis=-2)).all(axis=-1)
+    whole = np.linalg.norm(pair, axis=-2)
+    varies = (size > 1e-9 * whole).all(axis=-1)
     product = rest.prod(axis=-1).sum(axis=-1)
     value = np.full(product.shape, undefined)
     np.divide(product, size.prod(axis=-1), out=value, where=varies)
@@ -53,8 +55,12 @@ def rank_correlation(
     """
     from scipy.stats import rankdata
 
-    known = None if given is None else rankdata(given, axis=-1)[..., None]
-    return correlation(rankdata(x, axis=-1), rankdata(y, axis=-1), known, undefined)
+    known = None
+    if given is not None:
+        known = rankdata(given, axis=-1)[..., None]
+    first = rankdata(x, axis=-1)
+    second = rankdata(y, axis=-1)
+    return correlation(first, second, known, undefined)
 
 
 def rank_correlation_interval(x: ArrayLike, y: ArrayLike) -> Estimate:

@@ -34,7 +34,8 @@ def checked(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArray
         raise ValueError(
             f"member must be Boolean, not {inside.dtype}: labels and scores are easily swapped"
         )
-    if values.ndim == 0 or inside.shape not in (values.shape, values.shape[-1:]):
+    fits = inside.shape in (values.shape, values.shape[-1:])
+    if values.ndim == 0 or not fits:
         raise ValueError(
             f"scores {values.shape} need member of shape (N,) or their own shape, not {inside.shape}"
         )
@@ -53,7 +54,9 @@ def single(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray
     rows, inside, lead = checked(scores, member)
     if lead:
         raise ValueError(f"expected one score vector (N,), got leading shape {lead}")
-    return np.sort(rows[inside]), np.sort(rows[~inside])
+    members = np.sort(rows[inside])
+    others = np.sort(rows[~inside])
+    return members, others
 
 
 def each(
@@ -171,4 +174,6 @@ def tpr_label(fpr: float, non_members: int) -> str:
         return "TPR at zero false positives"
     label = f"TPR at {100 * fpr:g} % FPR"
     expected = (allowed + 1) / (non_members + 1)  # mean of the true FPR of the threshold
-    return f"{label} ({100 * expected:.2g} % expected)" if expected > 1.1 * fpr else label
+    if expected > 1.1 * fpr:
+        label += f" ({100 * expected:.2g} % expected)"
+    return label

@@ -29,12 +29,14 @@ def clopper_pearson(
     hits = np.asarray(k, dtype=np.float64)
     total = np.asarray(n, dtype=np.float64)
     tail = (1 - level) / 2
-    if np.any(hits < 0) or np.any(hits > total) or np.any(total < 1):
-        raise ValueError("need 0 <= k <= n and n >= 1")
     misses = total - hits
+    if np.any((hits < 0) | (misses < 0) | (total < 1)):
+        raise ValueError("need 0 <= k <= n and n >= 1")
     low = special.betaincinv(np.maximum(hits, 1), misses + 1, tail)
     high = special.betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail)
-    return np.where(hits > 0, low, 0.0)[()], np.where(misses > 0, high, 1.0)[()]
+    low = np.where(hits > 0, low, 0.0)
+    high = np.where(misses > 0, high, 1.0)
+    return low[()], high[()]
 
 
 def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 0.95) -> Estimate:
@@ -58,9 +60,13 @@ def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 
     low, high = clopper_pearson(hits, inside.size, level)
 
     tails = [(1 - level) / 2, (1 + level) / 2]
-    fewest, most = (int(count) for count in stats.binom.ppf(tails, number, fpr))
-    stricter = np.mean(inside >= outside[number - fewest]) if fewest > 0 else 0.0
-    laxer = np.mean(inside > outside[-1 - most]) if most < number else 1.0
+    fewest, most = stats.binom.ppf(tails, number, fpr).astype(int)
+    stricter = 0.0
+    if fewest > 0:
+        stricter = np.mean(inside >= outside[number - fewest])
+    laxer = 1.0
+    if most < number:
+        laxer = np.mean(inside > outside[-1 - most])
     below = float(np.hypot(value - low, max(0.0, value - stricter)))
     above = float(np.hypot(high - value, max(0.0, laxer - value)))
     ends = max(0.0, value - below), min(1.0, value + above)
@@ -93,8 +99,10 @@ def placements(own: FloatArray, other: FloatArray) -> FloatArray:
     """The share of `other (P, m)` below each score of `own (P, n)`, ties counted one half."""
     from scipy.stats import rankdata
 
-    among_all = rankdata(np.concatenate([own, other], axis=1), axis=1)[:, : own.shape[1]]
-    return (among_all - rankdata(own, axis=1)) / other.shape[1]
+    both = np.concatenate([own, other], axis=1)
+    among_all = rankdata(both, axis=1)[:, : own.shape[1]]
+    among_own = rankdata(own, axis=1)
+    return (among_all - among_own) / other.shape[1]
 
 
 def delong_difference(
@@ -107,7 +115,8 @@ def delong_difference(
     """
     if np.array_equal(member, others):
         both = delong(np.stack([first, second]), member)
-        return float(both[0, 0] + both[1, 1] - 2 * both[0, 1])
+        covariance = both[0, 1]
+        return float(np.trace(both) - 2 * covariance)
     return _variance(first, member) + _variance(second, others)
 
 

@@ -128,7 +128,9 @@ def jackknife(
     value = statistic(every)
     if n == 1:
         return mean_ci([value], resolved=resolved)
-    without = np.array([statistic(np.delete(every, unit)) for unit in every])
+    without = np.empty(n)
+    for unit in every:
+        without[unit] = statistic(np.delete(every, unit))
     influence = (n - 1) * (without.mean() - without)
     return mean_ci(value + influence, design_effect=design_effect, resolved=resolved)
 
@@ -142,9 +144,10 @@ def share_of_chosen(true: ArrayLike, chosen: ArrayLike) -> Estimate:
     counted = np.asarray(chosen, bool)
     among = counted.sum(axis=0)
     hits = (np.asarray(true, bool) & counted).sum(axis=0)
-    if not among.any():
+    some = among > 0
+    if not some.any():
         return Estimate(np.nan, 0.0, 1.0, 0, resolved=False, bounds=(0, 1))
-    return mean_ci(hits[among > 0] / among[among > 0], bounds=(0, 1))
+    return mean_ci(hits[some] / among[some], bounds=(0, 1))
 
 
 def paired_difference(
@@ -201,8 +204,13 @@ def audit(
     best = units(experiments, balanced_accuracy)
     row["best_balanced_accuracy"] = mean_ci(best, bounds=(0, 1), design_effect=effect)
     for fpr in fprs:
-        row[f"tpr_at_{100 * fpr:g}%"] = tpr_mean(experiments, fpr)
+        row[tpr_key(fpr)] = tpr_mean(experiments, fpr)
     return row
+
+
+def tpr_key(fpr: float) -> str:
+    """The name of a TPR in a row of `audit`."""
+    return f"tpr_at_{100 * fpr:g}%"
 
 
 def tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
@@ -231,8 +239,9 @@ def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArra
     are equal the correlation is 0.
     """
     first, second = by_target([one, other])
-    same = np.array_equal(first.member, second.member)
-    if not same or not np.array_equal(one.get("index", ()), other.get("index", ())):
+    same_members = np.array_equal(first.member, second.member)
+    same_samples = np.array_equal(one.get("index", ()), other.get("index", ()))
+    if not same_members or not same_samples:
         raise ValueError("two attacks agree or not on the same samples of the same targets")
     correlations = []
     for own, others, inside in zip(first.scores, second.scores, first.member, strict=True):
@@ -252,7 +261,11 @@ def own_accuracy(found: Sequence[TargetScores]) -> FloatArray:
     """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`.
     ValueError where it names none.
     """
-    return _means([(one.called() == one.member).mean(axis=1) for one in found])
+    accuracies = []
+    for one in found:
+        right = one.called() == one.member
+        accuracies.append(right.mean(axis=1))
+    return _means(accuracies)
 
 
 def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]:

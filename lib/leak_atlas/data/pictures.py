@@ -66,12 +66,20 @@ def _image(source: np.ndarray | Path, channels: int) -> Image.Image:
 
 def cropped(image: Image.Image, side: int) -> Image.Image:
     """The picture with its shorter side resized to `side` (bilinear), and of that the middle,
-    `side` x `side`: as most models are evaluated.
-    """
-    from torchvision.transforms.functional import center_crop, resize
+    `side` x `side`.
 
-    resized = resize(image, side)
-    return center_crop(resized, side)
+    As torchvision's `Resize(side)` and `CenterCrop(side)` on Pillow's images, which evaluate most
+    models.
+    """
+    from PIL import Image
+
+    shorter = min(image.size)
+    width = int(side * image.width / shorter)
+    height = int(side * image.height / shorter)
+    left = round((width - side) / 2)
+    top = round((height - side) / 2)
+    resized = image.resize((width, height), Image.Resampling.BILINEAR)
+    return resized.crop((left, top, left + side, top + side))
 
 
 def area_weights(side: int, pixels: int) -> np.ndarray:

@@ -258,8 +258,8 @@ def write(
     if kind == "text":
         texts = [str(text).encode() for text in samples]
         lengths = [len(text) for text in texts]
-        joined = np.frombuffer(b"".join(texts), np.uint8)
-        np.save(into / "text.npy", joined)
+        joined = b"".join(texts)
+        np.save(into / "text.npy", np.frombuffer(joined, np.uint8))
         np.save(into / "ends.npy", np.cumsum(lengths, dtype=np.int64))
     else:
         path = into / f"{kind}.npy"
@@ -275,11 +275,11 @@ def _texts(at: Path) -> np.ndarray:
     """The texts in the folder `at`: (N,) of variable-width strings. ValueError where they do not
     fit together.
     """
-    text = np.load(at / "text.npy", mmap_mode="r")
-    ends = np.load(at / "ends.npy")
-    starts = np.concatenate([[0], ends[:-1]])
-    if len(text) != ends[-1] or (ends < starts).any():
+    text = np.load(at / "text.npy").tobytes()
+    ends = np.load(at / "ends.npy").tolist()
+    starts = [0, *ends[:-1]]
+    if len(text) != ends[-1] or ends != sorted(ends):
         raise ValueError(f"{len(text):,} bytes of text do not fit their {len(ends):,} ends")
     bounds = zip(starts, ends, strict=True)
-    texts = (text[start:end].tobytes().decode() for start, end in bounds)
+    texts = (text[start:end].decode() for start, end in bounds)
     return np.fromiter(texts, np.dtypes.StringDType(), len(ends))
