@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leak_atlas.audit import BoolArray, FloatArray
-from leak_atlas.data.designs import Role
+from leak_atlas.data.designs import Role, in_pool
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.engine.digests import generic
@@ -20,11 +20,6 @@ from leak_atlas.recipe import Attack, Attacker, Learnt, State
 Signal = Callable[[Arrays, np.ndarray], np.ndarray]
 
 EMPTY = {"role": int(Role.UNUSED), "labels": -1}  # values of a sample that a model does not know
-
-
-def in_pool(role: np.ndarray) -> BoolArray:
-    """Which samples are members or non-members."""
-    return np.isin(role, (Role.MEMBER, Role.NONMEMBER))
 
 
 class Case(NamedTuple):

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leak_atlas import BadInput, nearest
-from leak_atlas.attacks.case import Case, in_pool
+from leak_atlas.attacks.case import Case
 from leak_atlas.attacks.signals import scaled_confidence
 from leak_atlas.audit import BoolArray
 from leak_atlas.data import sources
-from leak_atlas.data.designs import Role
+from leak_atlas.data.designs import Role, in_pool
 from leak_atlas.engine import files, paths
 from leak_atlas.engine.compute import Arrays
 
