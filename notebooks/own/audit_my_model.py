@@ -67,7 +67,7 @@ def build_my_net(model: MyNet, channels, classes, size):
 
 
 # %%
-from leak_atlas import recipe, report
+from leak_atlas import lab, recipe, report
 from leak_atlas.own import logits, page, sizes
 
 looked_at = sizes.fitted_sizes(data, pixels, pool, test, population)
@@ -82,7 +82,12 @@ training = recipe.Schedule(
     augment=recipe.Augment(crop, flip) if crop or flip else None,
 )
 study = page.ModelStudy(MyNet(), training, looked_at, shadow_networks, probe_pairs, seed)
-audited = study.run(weights, data, known_accuracy)  # trains what is missing; the only slow line
+target = study.target(weights, data, known_accuracy)
+steps = study.steps(target)
+results = lab.realize(*steps.values())  # trains what is missing; the only slow line
+
+# %%
+audited = study.audit(steps, results, known_accuracy)
 scores = audited.found.save(logits.place(name), found_at)
 audited.said(found_at)
 
@@ -133,7 +138,7 @@ report.table(largest, caption="Number of weights, without biases")
 # them, so can an attack, and its AUC says nothing about the model.
 
 # %%
-report.provenance(audited.results, weights=audited.source, scores=scores.name)
+report.provenance(results, weights=page.source(target), scores=scores.name)
 
 # %% [markdown]
 # ## How to audit your own model

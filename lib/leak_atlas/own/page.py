@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from leak_atlas import audit, lab
+from leak_atlas import audit
 from leak_atlas.audit import Estimate
 from leak_atlas.engine.selection import highest
 from leak_atlas.lab import Result
@@ -34,6 +34,13 @@ from leak_atlas.recipe import (
 )
 
 MEASURES = ("euclidean", "direction")  # of the distance between features
+
+
+def source(target: State) -> str:
+    """Where the weights of a target are from."""
+    if isinstance(target, ImportedModel):
+        return f"{target.file}, SHA-256 {target.sha256[:16]}"
+    return "the example"
 
 
 def audit_file(file: str, name: str, fpr: float, rates: Sequence[float]) -> findings.Result:
@@ -65,36 +72,43 @@ class ModelStudy:
         split = GivenSplit(sizes.pool, sizes.test, self.seed, population=sizes.population)
         return Setup(data, split, self.model, self.training, 1 + self.shadows, self.seed)
 
-    def run(self, weights: str, data: str, known_accuracy: float | None) -> ModelAudit:
-        """Trains what is missing, and audits the weights of a file, or without one an example.
+    def target(self, weights: str, data: str, known_accuracy: float | None) -> State:
+        """The weights of a file, or without one an example.
 
         BadInput, before anything is trained, where the weights, the model and the data do not fit
         each other, or where the test accuracy is not the known one.
         """
-        sizes = self.sizes
         target = audited_model(weights, data, self.setup)
         if isinstance(target, ImportedModel):
             checks.refuse_another_accuracy(target, known_accuracy)
-        models = Population((target, *self.setup.trained().states[1:]))
-        signals = models.signals()
-        halves = Halves(sizes.pool, sizes.test, self.seed)
-        pairs = replace(self.setup, design=halves, models=self.pairs).pairs()
-        distances = [pair.distance() for pair in pairs]
-        membership = StageMembership(target)
-        criteria = {"learnability": Learnability(), "|weight|": Magnitude()}
-        scores = {name: target.score(criterion) for name, criterion in criteria.items()}
-        results = lab.realize(signals, distances, membership, scores, self_audit(models))
+        return target
 
-        own, *shadows = [results[step] for step in signals]
+    def steps(self, target: State) -> dict[str, Any]:
+        """What is trained and read, by name: what `lab.realize` takes."""
+        models = Population((target, *self.setup.trained().states[1:]))
+        halves = Halves(self.sizes.pool, self.sizes.test, self.seed)
+        pairs = replace(self.setup, design=halves, models=self.pairs).pairs()
+        criteria = {"learnability": Learnability(), "|weight|": Magnitude()}
+        return {
+            "signals": models.signals(),
+            "distances": [pair.distance() for pair in pairs],
+            "membership": StageMembership(target),
+            "scores": {name: target.score(criterion) for name, criterion in criteria.items()},
+            "self-audit": self_audit(models),
+        }
+
+    def audit(
+        self, steps: Mapping[str, Any], results: Any, known_accuracy: float | None
+    ) -> ModelAudit:
+        """What the page shows, of what `lab.realize` returned of the steps."""
+        own, *shadows = [results[step] for step in steps["signals"]]
         accuracy = checks.known_or_asked(own, known_accuracy)
         return ModelAudit(
-            target=target,
             found=findings.attack(logits.brought(own, shadows)),
-            notes=(accuracy, sizes.sentence, *sizes.notes),
-            membership=results[membership],
-            distances=[results[step] for step in distances],
-            scores={name: results[step] for name, step in scores.items()},
-            results=results,
+            notes=(accuracy, self.sizes.sentence, *self.sizes.notes),
+            membership=results[steps["membership"]],
+            distances=[results[step] for step in steps["distances"]],
+            scores={name: results[step] for name, step in steps["scores"].items()},
         )
 
 
@@ -102,24 +116,15 @@ class ModelStudy:
 class ModelAudit:
     """What the page of a user's model shows."""
 
-    target: State
     found: findings.Result
     notes: tuple[str, ...]
     membership: Result  # of a `StageMembership`
     distances: Sequence[Result]
     scores: Mapping[str, Result]  # of a `Score`, by the name of its criterion
-    results: Any  # what `lab.realize` returned
 
     def said(self, fpr: float) -> findings.Said:
         """The answer, and what is known of the model and its data."""
         return findings.Said("\n\n".join([self.found.said(fpr), *self.notes]))
-
-    @property
-    def source(self) -> str:
-        """Where the weights are from."""
-        if isinstance(self.target, ImportedModel):
-            return f"{self.target.file}, SHA-256 {self.target.sha256[:16]}"
-        return "the example"
 
     @cached_property
     def module_areas(self) -> dict[str, Estimate]:
