@@ -17,9 +17,13 @@ ALL = pytest.mark.parametrize("entry", ENTRIES.values(), ids=list(ENTRIES))
 
 @ALL
 def test_facts_fit_each_other(entry: Entry) -> None:
-    assert entry.train > entry.test > 0 and len(entry.classes) >= 8
+    assert entry.train > entry.test > 0
+    assert len(entry.classes) >= 8
     assert all(0 < value < 1 for value in (*entry.mean, *entry.std))
-    assert entry.title and entry.source and entry.licence and len(entry.digest) == 64
+    assert entry.title
+    assert entry.source
+    assert entry.licence
+    assert len(entry.digest) == 64
     assert {len(file.digest) for file in entry.files} == {64 if entry.embedded else 32}
     assert all(len(file.digest) == 32 and file.url.startswith("http") for file in entry.downloads)
     assert entry.embedded or entry.folders
@@ -97,12 +101,15 @@ def test_originals_are_named_until_they_are_added() -> None:
 
 
 def test_sets_of_the_papers_have_their_sizes() -> None:
-    location, cinic = registry.find("location30"), registry.find("cinic10")
+    location = registry.find("location30")
+    cinic = registry.find("cinic10")
     assert (location.size, location.shape, len(location.classes)) == (5_010, (446,), 30)
     assert Data("location30", joined=True).parts == (5_010, 0)
     assert (cinic.train, cinic.test) == (180_000, 90_000), "train and valid are the train part"
-    whole, half = registry.find("tinyimagenet"), registry.find("tinyimagenet32-half")
-    assert whole.classes == half.classes and half.size * 2 == whole.size
+    whole = registry.find("tinyimagenet")
+    half = registry.find("tinyimagenet32-half")
+    assert whole.classes == half.classes
+    assert half.size * 2 == whole.size
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest() -> None:

@@ -151,7 +151,8 @@ def _products(p: Tensor, q: Tensor) -> Tensor:
 
 @compute.register(Distance)
 def _(step: Distance, of: Of) -> Arrays:
-    a, b = of(step.a), of(step.b)
+    a = of(step.a)
+    b = of(step.b)
     index = a.index[a.pool]
     return {
         **distances(a.net, b.net, a.data, torch.as_tensor(index), step.parts),
@@ -252,7 +253,8 @@ def _svm(
 @compute.register(StageProbe)
 def _(step: StageProbe, of: Of) -> Arrays:
     subject = of(step.of)
-    members, tests = subject.samples(Role.MEMBER), subject.samples(Role.TEST)
+    members = subject.samples(Role.MEMBER)
+    tests = subject.samples(Role.TEST)
     seed = subject.training.seed
     accuracy = probe(subject.net, subject.data, members, tests, step.dimensions, seed)
     return {"accuracy": accuracy, "parts": text(subject.net.names())}
@@ -262,5 +264,6 @@ def random_halves(samples: IntArray, seed: int) -> tuple[IntArray, IntArray]:
     """Two random halves of the samples, each ascending; the same for equal samples and seeds."""
     order = np.random.default_rng(seed).permutation(samples)
     middle = len(samples) // 2
-    first, second = order[:middle], order[middle:]
+    first = order[:middle]
+    second = order[middle:]
     return np.sort(first), np.sort(second)

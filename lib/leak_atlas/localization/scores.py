@@ -121,13 +121,11 @@ def taylor(
     `members (n,)` are samples of `data`; for a `Vulnerability` so are `reference (r,)`, and `init`
     is the network as it was initialised. Batches depend on `seed` and `criterion.draw` alone. The
     history has `ce` and `accuracy`; of a vulnerability also `kl` and `accuracy_reference`. `net` is
-    trained: give a copy. All float32, on the CPU. Raises BadInput where reference samples or the
-    initial network are missing, and where the updates diverge.
+    trained: give a copy. All float32, on the CPU. Raises BadInput where the updates diverge.
     """
     samples, goal = members[:0], None
     if isinstance(criterion, Vulnerability):
-        if reference is None or not len(reference) or init is None:
-            raise BadInput("a vulnerability score needs reference samples and the initial network")
+        assert reference is not None and init is not None
         samples = reference
         logits, _ = logits_of(init, data, reference)
         goal = logits.to(data.device).log_softmax(dim=1)
@@ -153,7 +151,7 @@ def summed_updates(
     criterion: Taylor,
     losses: Iterable[Tensor],
 ) -> dict[str, Tensor]:
-    """|g w|, or its square, of each scored weight, summed over updates that descend `losses`.
+    """|g w| of each scored weight, summed over updates that descend `losses`.
 
     The losses are computed one after another, each with the weights before its update.
     """
@@ -175,7 +173,7 @@ def summed_updates(
         for name, weight in weights.items():
             if weight.grad is not None:
                 term = weight.grad * weight.detach()
-                sums[name] += term.abs() if criterion.form == "absolute" else term.square()
+                sums[name] += term.abs()
         update.step()
     net.zero_grad(set_to_none=True)
     return sums
@@ -206,7 +204,7 @@ def _losses(
         loss = functional.cross_entropy(logits[:fitted], labels[:fitted])
         row = {"ce": loss.detach(), "accuracy": right[:fitted].mean()}
         if goal is not None and isinstance(criterion, Vulnerability):
-            kl = divergence(criterion, logits[fitted:], goal[others.to(data.device)])
+            kl = divergence(logits[fitted:], goal[others.to(data.device)])
             loss = (1 - criterion.weight) * loss + criterion.weight * kl
             row |= {"kl": kl.detach(), "accuracy_reference": right[fitted:].mean()}
         history.append(row)
@@ -225,21 +223,13 @@ def _batches(
     return turns(n, criterion.steps * size, draws).view(criterion.steps, size)
 
 
-def divergence(
-    criterion: Vulnerability,
-    logits: Tensor,
-    goal: Tensor,
-) -> Tensor:
-    """KL divergence between a model's outputs and the initial network's, mean over a batch.
+def divergence(logits: Tensor, goal: Tensor) -> Tensor:
+    """KL divergence of a model's outputs from the initial network's, mean over a batch.
 
     From `logits (B, C)` and `goal (B, C)`, the logarithms of the initial outputs. A scalar.
     """
     model = functional.log_softmax(logits, dim=1)
-    if criterion.divergence == "model||init":
-        first, second = model, goal
-    else:
-        first, second = goal, model
-    return functional.kl_div(second, first, reduction="batchmean", log_target=True)
+    return functional.kl_div(goal, model, reduction="batchmean", log_target=True)
 
 
 # --- other scores -------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def recorded(step: Update, batches: Collection[Batch]) -> Take:
 
 
 def record(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
-    """One CUDA graph for each size and phase. Graphs share memory, since only one runs at a time."""
+    """One CUDA graph for each size and phase. They share memory: only one runs at a time."""
     device = step.data.device
     if device.type != "cuda":
         raise BadInput(f"graphs are recorded on CUDA devices, not on '{device}'")

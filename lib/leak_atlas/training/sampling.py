@@ -28,10 +28,5 @@ def window(sampling: Window, ranking: Tensor, labels: Tensor, epoch: int) -> Ten
     first = count.cumsum(0) - count  # of each class, in `place`
     rank = torch.arange(len(place)) - first[label]
     start = sampling.step * epoch
-    stop = start + sampling.width
-    end = count.clamp(max=stop)
-    if sampling.form == "code":
-        # A short class shortens the windows of all later classes, unless it ends before the window.
-        end = end.where(count > start, stop).cummin(0).values
-    inside = (rank >= start) & (rank < end[label])
+    inside = (rank >= start) & (rank < start + sampling.width)
     return place[inside]
