@@ -26,7 +26,7 @@ from leak_atlas.recipe import (
     Sparsity,
 )
 from leak_atlas.training.loop import fit
-from tests.test_rewinding import images
+from tests.localization.small import images
 
 MODEL = Model("resnet10", width=2)
 

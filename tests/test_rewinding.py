@@ -8,20 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leak_atlas import BadInput
-from leak_atlas.data.resident import Resident
 from leak_atlas.models import build
 from leak_atlas.recipe import Model, RelaxLoss, Schedule
 from leak_atlas.rewinding import either, freeze, freeze_weights, places, rewind, rewind_weights
 from leak_atlas.training.loop import fit
+from tests.localization.small import images
 
 MODEL = Model("resnet18", width=4)
 PARTS = ("stem", "stage1", "stage2", "stage3", "stage4", "head")
-
-
-def images(n: int = 24) -> Resident:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(256, (n, 8, 8, 1), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 3, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 3)
 
 
 def states() -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:

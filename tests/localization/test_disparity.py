@@ -9,6 +9,7 @@ from scipy import stats
 from leak_atlas import BadInput, audit
 from leak_atlas.audit import Estimate
 from leak_atlas.localization import disparity
+from tests.localization.small import covers
 
 N = 200
 
@@ -39,10 +40,6 @@ def simulated(
 def truth(shift: float) -> float:
     """The AUC that a shift of Gaussians with variance 2 gives."""
     return float(stats.norm.cdf(shift / 2))
-
-
-def covers(estimate: Estimate, truth: float) -> bool:
-    return estimate.low <= truth <= estimate.high
 
 
 # --- coverage

@@ -27,17 +27,12 @@ from leak_atlas.recipe import (
     Setup,
     Signals,
 )
+from tests.localization.small import images
 
 NETS = [
     Model(name, width)
     for name, width in (("resnet10", 4), ("vgg11", 4), ("cnn4", 4), ("wrn16", 4), ("vit", 2))
 ]
-
-
-def images(n: int, pixels: int = 8) -> Resident:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(256, (n, pixels, pixels, 1), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 4, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 4)
 
 
 def bits(n: int) -> Resident:
@@ -47,7 +42,7 @@ def bits(n: int) -> Resident:
 
 @pytest.mark.parametrize("model", [*NETS, Model("fc", 8)], ids=lambda model: model.name)
 def test_a_gradient_is_that_of_the_sample_alone(model: Model) -> None:
-    data = bits(40) if model.name == "fc" else images(40)
+    data = bits(40) if model.name == "fc" else images(40, classes=4)
     net = build(model, 12 if model.name == "fc" else 1, 4, 0, 8)
     net(augmentation.plain(data, torch.arange(40)))  # BatchNorm has statistics of its own
     before = {name: value.clone() for name, value in net.eval().state_dict().items()}
@@ -69,7 +64,7 @@ def test_a_gradient_is_that_of_the_sample_alone(model: Model) -> None:
 
 def test_of_a_linear_map_it_is_the_error_times_the_input() -> None:
     """dL/dW = (p - onehot) x^T and dL/db = p - onehot."""
-    data = images(30)
+    data = images(30, classes=4)
     net = Net(OrderedDict(flat=nn.Flatten(), head=nn.Linear(64, 4)))
     x = augmentation.plain(data, torch.arange(30))
     error = net(x).detach().softmax(dim=1) - functional.one_hot(data.labels, 4)

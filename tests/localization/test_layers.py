@@ -17,15 +17,9 @@ from leak_atlas.localization.layers import distances, probe, random_projection
 from leak_atlas.models import Net, build
 from leak_atlas.recipe import Model
 from leak_atlas.training.answers import scoring
+from tests.localization.small import images
 
 SMALL = Model("resnet18", width=4)
-
-
-def images(n: int = 30, pixels: int = 8, classes: int = 3, seed: int = 0) -> Resident:
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randint(256, (n, pixels, pixels, 3), generator=generator, dtype=torch.uint8)
-    labels = torch.arange(n) % classes
-    return Resident(x, labels, torch.full((3,), 0.5), torch.full((3,), 0.25), n, classes)
 
 
 def used(seed: int) -> Net:
@@ -33,7 +27,7 @@ def used(seed: int) -> Net:
     net = build(SMALL, 3, 3, seed)
     with torch.no_grad():
         for _ in range(3):
-            net(augmentation.plain(images(seed=seed + 1), torch.arange(30)))
+            net(augmentation.plain(images(30, 3, seed=seed + 1), torch.arange(30)))
     return net
 
 
@@ -63,7 +57,7 @@ def test_streaming_equals_storing(
     monkeypatch.setitem(layers.CHUNK, "cpu", chunk)
     a = used(0)
     b = used(1)
-    data = images()
+    data = images(30, 3)
     index = torch.arange(29, 2, -1)
     names = a.names(parts)
     monkeypatch.setattr(layers, "BATCH", 10)
@@ -91,7 +85,7 @@ def test_streaming_equals_storing(
 
 
 def test_a_network_is_at_no_distance_from_itself() -> None:
-    found = distances(used(0), used(0), images(), torch.arange(30))
+    found = distances(used(0), used(0), images(30, 3), torch.arange(30))
     assert not found["euclidean"].any()
     assert not found["direction"].any()
     np.testing.assert_array_equal(found["length_a"], found["length_b"])
@@ -103,7 +97,7 @@ def test_scaled_weights_change_the_length_and_not_the_direction() -> None:
     with torch.no_grad():
         for tensor in (b.head.fc.weight, b.head.fc.bias):
             tensor.mul_(3)
-    found = distances(a, b, images(), torch.arange(30))
+    found = distances(a, b, images(30, 3), torch.arange(30))
     np.testing.assert_allclose(found["length_b"][-1], 3 * found["length_a"][-1], rtol=1e-6)
     np.testing.assert_allclose(found["direction"][-1], 0, atol=1e-7)
     np.testing.assert_allclose(found["euclidean"][-1], 2 * found["length_a"][-1], rtol=1e-6)
@@ -122,7 +116,7 @@ def test_looking_leaves_the_networks_as_they_were() -> None:
     a = used(0).train()
     b = used(1).eval()
     before = [copy.deepcopy(net.state_dict()) for net in (a, b)]
-    distances(a, b, images(), torch.arange(30))
+    distances(a, b, images(30, 3), torch.arange(30))
     assert (a.training, b.training) == (True, False)
     for net, state in zip((a, b), before, strict=True):
         torch.testing.assert_close(net.state_dict(), state, rtol=0, atol=0)
@@ -131,10 +125,16 @@ def test_looking_leaves_the_networks_as_they_were() -> None:
 def test_different_networks_cannot_be_compared() -> None:
     with pytest.raises(BadInput, match="same parts"):
         distances(
-            used(0), build(Model("resnet10", width=4), 3, 3, 0), images(), torch.arange(4), "blocks"
+            used(0),
+            build(Model("resnet10", width=4), 3, 3, 0),
+            images(30, 3),
+            torch.arange(4),
+            "blocks",
         )
     with pytest.raises(BadInput, match="one shape"):
-        distances(used(0), build(Model("resnet18", width=8), 3, 3, 0), images(), torch.arange(4))
+        distances(
+            used(0), build(Model("resnet18", width=8), 3, 3, 0), images(30, 3), torch.arange(4)
+        )
 
 
 # --- probe
@@ -156,7 +156,7 @@ class Reader(nn.Module):
 
 
 def written(n: int = 240) -> Resident:
-    data = images(n)
+    data = images(n, 3)
     data.samples[:, 0, 0, 0] = torch.tensor([0, 128, 255], dtype=torch.uint8)[data.labels]
     return data
 

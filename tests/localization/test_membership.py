@@ -8,17 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leak_atlas import audit
-from leak_atlas.data.resident import Resident
 from leak_atlas.localization.membership import geometry, membership_scores
 from leak_atlas.models import build
 from leak_atlas.recipe import CrossEntropy, Model, Schedule
 from leak_atlas.training.loop import fit
-
-
-def images(n: int, seed: int = 0) -> Resident:
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randint(256, (n, 8, 8, 1), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 4, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 4)
+from tests.localization.small import images
 
 
 def halves(n: int, seed: int) -> np.ndarray:
@@ -30,7 +24,7 @@ def halves(n: int, seed: int) -> np.ndarray:
 def test_a_network_trained_on_other_samples_tells_nothing() -> None:
     n = 9000
     net = build(Model("resnet10", width=2), 1, 4, 0)
-    data = images(9000)
+    data = images(9000, classes=4)
     member = halves(n, 1)
     known = halves(n, 2)
     scores = membership_scores(net, data, torch.arange(n), member, known)
@@ -46,7 +40,7 @@ def test_a_network_trained_on_other_samples_tells_nothing() -> None:
 def test_an_overfitted_network_tells_at_its_end_and_not_at_its_stem() -> None:
     n = 600
     net = build(Model("resnet10", width=4), 1, 4, 0)
-    data = images(600)
+    data = images(600, classes=4)
     member = halves(n, 1)
     known = halves(n, 2)
     fit(
@@ -67,7 +61,7 @@ def test_an_overfitted_network_tells_at_its_end_and_not_at_its_stem() -> None:
 def test_what_the_attacker_is_not_told_changes_nothing() -> None:
     n = 200
     net = build(Model("resnet10", width=2), 1, 4, 0)
-    data = images(200)
+    data = images(200, classes=4)
     member = halves(n, 1)
     known = halves(n, 2)
     swapped = np.where(known, member, ~member)

@@ -6,6 +6,7 @@ import pytest
 from leak_atlas.audit import FloatArray
 from leak_atlas.localization import prediction
 from leak_atlas.localization.over_time import Trajectory
+from tests.localization.small import halves
 
 N, NETWORKS = 240, 24
 POOL = 3 * np.arange(N)  # indices in the data set
@@ -22,8 +23,7 @@ def attacked(
     `luck`: how far each sample is exposed in these networks alone.
     """
     rng = np.random.default_rng(seed)
-    first = rng.permuted(np.tile(np.arange(N) < N // 2, (NETWORKS // 2, 1)), axis=1)
-    member = np.stack([first, ~first], axis=1).reshape(NETWORKS, N)
+    member = halves(NETWORKS, N, rng)
     own = luck * rng.random(N)
     scores = [rng.normal(size=member.shape) + slope * (by + own) * member for slope in slopes]
     groups = np.arange(NETWORKS) // 2 + 100 * seed

@@ -14,7 +14,7 @@ from leak_atlas.data.resident import Resident
 from leak_atlas.localization.scores import _batches, kinds, snip, summed_updates, taylor
 from leak_atlas.models import Net, build, skeleton
 from leak_atlas.recipe import SNIP, Learnability, Model, Vulnerability
-from tests.test_rewinding import images
+from tests.localization.small import images
 
 MEMBERS = torch.arange(14)
 REFERENCE = torch.arange(14, 24)

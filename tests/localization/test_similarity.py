@@ -9,20 +9,14 @@ from torch import nn
 
 from leak_atlas import BadInput
 from leak_atlas.data import augmentation
-from leak_atlas.data.resident import Resident
 from leak_atlas.localization import disparity, layers
 from leak_atlas.localization.similarity import aligned_distances
 from leak_atlas.models import Net, build
 from leak_atlas.recipe import Model
 from leak_atlas.training.answers import scoring
+from tests.localization.small import images
 
 N = 240
-
-
-def images(n: int = N, pixels: int = 8, seed: int = 0) -> Resident:
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randint(256, (n, pixels, pixels, 3), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 3, torch.full((3,), 0.5), torch.full((3,), 0.25), n, 3)
 
 
 class Turn(nn.Module):
@@ -55,9 +49,9 @@ FITTED, JUDGED = torch.randperm(N, generator=torch.Generator().manual_seed(5)).s
 
 def test_a_network_is_like_itself() -> None:
     one = build(Model("resnet10", width=4), 3, 3, 0)
-    aligned = aligned_distances(one, one, images(), FITTED, JUDGED)
+    aligned = aligned_distances(one, one, images(N, 3), FITTED, JUDGED)
     assert aligned.shape == (6, N // 2)
-    scale = layers.distances(one, one, images(), torch.arange(N))["length_a"].max(axis=1)
+    scale = layers.distances(one, one, images(N, 3), torch.arange(N))["length_a"].max(axis=1)
     assert (aligned.max(axis=1) < 1e-5 * scale).all()
 
 
@@ -68,8 +62,8 @@ def test_renumbered_or_rotated_channels_are_no_difference(kind: str) -> None:
     )
     a = net(torch.eye(8))
     b = net(turn)
-    aligned = aligned_distances(a, b, images(), FITTED, JUDGED)
-    apart = layers.distances(a, b, images(), torch.arange(N))
+    aligned = aligned_distances(a, b, images(N, 3), FITTED, JUDGED)
+    apart = layers.distances(a, b, images(N, 3), torch.arange(N))
     assert apart["euclidean"][1].min() > 0.1 * apart["length_a"][1].max()
     assert aligned[1].max() < 1e-5 * apart["length_a"][1].max()
 
@@ -77,14 +71,14 @@ def test_renumbered_or_rotated_channels_are_no_difference(kind: str) -> None:
 def test_a_scale_is_a_difference() -> None:
     a = net(torch.eye(8))
     b = net(3 * rotation(2))
-    aligned = aligned_distances(a, b, images(), FITTED, JUDGED)
-    length = layers.distances(net(), net(), images(), torch.arange(N))["length_a"].mean()
+    aligned = aligned_distances(a, b, images(N, 3), FITTED, JUDGED)
+    length = layers.distances(net(), net(), images(N, 3), torch.arange(N))["length_a"].mean()
     assert 0.5 * length < aligned[1].mean() < 2 * length
 
 
 def test_streaming_equals_a_dense_computation() -> None:
     a, b = (build(Model("resnet18", width=4), 3, 3, seed) for seed in (0, 1))
-    data = images()
+    data = images(N, 3)
     aligned = aligned_distances(a, b, data, FITTED, JUDGED)
     batch = augmentation.plain(data, torch.cat([FITTED, JUDGED]))
     with scoring(a), scoring(b):
@@ -119,11 +113,11 @@ def test_the_residual_tells_a_half_apart_that_euclid_cannot_see_for_renumbering(
     a = net(torch.eye(8))
     b = net(rotation(3))
     with scoring(a):
-        bright = a.stem(augmentation.plain(images(), torch.arange(N))).mean(dim=(1, 2, 3))
+        bright = a.stem(augmentation.plain(images(N, 3), torch.arange(N))).mean(dim=(1, 2, 3))
     b.stage1 = Moved(rotation(3))
     b.stage1.border = bright.median()
     seen = (bright <= bright.median())[JUDGED].numpy()
-    aligned = aligned_distances(a, b, images(), FITTED, JUDGED)
+    aligned = aligned_distances(a, b, images(N, 3), FITTED, JUDGED)
     found = {"aligned": aligned, "seen_a": np.ones(len(JUDGED), bool), "seen_b": seen}
     auc = disparity.areas(*disparity.read([found], "aligned"))[0, 1]
     assert auc > 0.99
@@ -131,7 +125,7 @@ def test_the_residual_tells_a_half_apart_that_euclid_cannot_see_for_renumbering(
 
 def test_what_cannot_be_compared_is_told() -> None:
     with pytest.raises(BadInput, match="same parts"):
-        aligned_distances(net(), net(torch.eye(8)), images(), FITTED, JUDGED)
+        aligned_distances(net(), net(torch.eye(8)), images(N, 3), FITTED, JUDGED)
     narrow, wide = (build(Model("resnet10", width=width), 3, 3, 0) for width in (4, 8))
     with pytest.raises(BadInput, match="one shape"):
-        aligned_distances(narrow, wide, images(), FITTED, JUDGED)
+        aligned_distances(narrow, wide, images(N, 3), FITTED, JUDGED)

@@ -39,19 +39,13 @@ from leak_atlas.localization.trajectories import (
     states,
     thresholds,
 )
+from tests.localization.small import covers, halves
 
 BORDER = stats.norm.isf(0.1)  # the threshold at an FPR of 10 % of N(0, 1) scores
 
 
 def true_advantage(gap: float) -> float:
     return stats.norm.sf(BORDER - gap) - 0.1
-
-
-def halves(networks: int, n: int, seed: int = 0) -> np.ndarray:
-    """Random halves in complement pairs."""
-    rng = np.random.default_rng(seed)
-    first = rng.permuted(np.tile(np.arange(n) < n // 2, (networks // 2, 1)), axis=1)
-    return np.stack([first, ~first], axis=1).reshape(networks, n)
 
 
 def of_scores(scores: list[np.ndarray], member: np.ndarray) -> Trajectory:
@@ -72,10 +66,6 @@ def unequal(gap: float, networks: int = 32, n: int = 400) -> Trajectory:
     one = made([0.0, 1.0], networks, n)
     one.scores[1, :, ::2] += gap * one.member[:, ::2]
     return one
-
-
-def covers(estimate: Estimate, truth: float) -> bool:
-    return estimate.low <= truth <= estimate.high
 
 
 # --- scores over time
