@@ -52,7 +52,8 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
     sample = np.arange(len(label))
 
     # Axes: E checkpoints, K networks, n samples, and of z also C classes.
-    z = np.stack([[one["logits"][pool] for one in answers[epoch]] for epoch in epochs])
+    logits = [[one["logits"][pool] for one in answers[epoch]] for epoch in epochs]
+    z = np.stack(logits)
     log_posterior = z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
     true = z[..., sample, label].astype(float)
     log_p = log_posterior[..., sample, label].astype(float)

@@ -61,7 +61,8 @@ def read(
 
     See `measured`.
     """
-    return measured(results, measure), [result["seen_b"][result["seen_a"]] for result in results]
+    halves = [result["seen_b"][result["seen_a"]] for result in results]
+    return measured(results, measure), halves
 
 
 # --- AUC of each part ---------------------------------------------------------------------------
@@ -106,7 +107,13 @@ def _estimate(
             return over_units
     low = max(over_units.value - reach, bounds[0])
     high = min(over_units.value + reach, bounds[1])
-    return replace(over_units, low=low, high=high, error=error, df=np.inf)
+    return replace(
+        over_units,
+        low=low,
+        high=high,
+        error=error,
+        df=np.inf,
+    )
 
 
 def _auc_estimates(aucs: FloatArray, variances: FloatArray) -> list[Estimate]:
@@ -159,7 +166,14 @@ def strength(auc: Estimate) -> Estimate:
     if auc.low <= 0.5 <= auc.high:
         low = 0.0
     value = abs(auc.value - 0.5)
-    return replace(auc, value=value, low=low, high=high, error=np.nan, bounds=(0.0, 0.5))
+    return replace(
+        auc,
+        value=value,
+        low=low,
+        high=high,
+        error=np.nan,
+        bounds=(0.0, 0.5),
+    )
 
 
 def _strengths(distances: Values, seen: Values) -> tuple[FloatArray, FloatArray]:
@@ -239,7 +253,8 @@ def onset(
     """
     for i, (name, auc) in enumerate(zip(parts, aucs, strict=True)):
         apart = auc.low > 0.5 + MARGIN or auc.high < 0.5 - MARGIN
-        beyond = control is None or auc.low > control[i].high or auc.high < control[i].low
+        floor = control[i] if control else None
+        beyond = floor is None or auc.low > floor.high or auc.high < floor.low
         if name.startswith("stage") and apart and beyond:
             return name
     return None

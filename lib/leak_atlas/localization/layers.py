@@ -241,7 +241,13 @@ def _svm(
     features = features[:, alive]
     scale = spread[alive] * np.sqrt(alive.sum())
     rows = (features - features[:fitted].mean(axis=0, dtype=np.float64)) / scale
-    machine = LinearSVC(C=1.0, dual="auto", max_iter=5000, tol=1e-3, random_state=seed)
+    machine = LinearSVC(
+        C=1.0,
+        dual="auto",
+        max_iter=5000,
+        tol=1e-3,
+        random_state=seed,
+    )
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         machine.fit(rows[:fitted], labels[:fitted])
     if machine.n_iter_ >= machine.max_iter:
@@ -256,7 +262,14 @@ def _(step: StageProbe, of: Of) -> Arrays:
     members = subject.samples(Role.MEMBER)
     tests = subject.samples(Role.TEST)
     seed = subject.training.seed
-    accuracy = probe(subject.net, subject.data, members, tests, step.dimensions, seed)
+    accuracy = probe(
+        subject.net,
+        subject.data,
+        members,
+        tests,
+        step.dimensions,
+        seed,
+    )
     return {"accuracy": accuracy, "parts": text(subject.net.names())}
 
 

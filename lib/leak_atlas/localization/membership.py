@@ -150,7 +150,9 @@ def _(step: StageMembership, of: Of) -> Arrays:
             "take a row that trains on a half"
         )
     halves = [random_halves(side, training.design.seed) for side in sides]
-    known, judged = (np.sort(np.concatenate(half)) for half in zip(*halves, strict=True))
+    first, second = zip(*halves, strict=True)
+    known = np.sort(np.concatenate(first))
+    judged = np.sort(np.concatenate(second))
     chosen = np.concatenate([known, judged])
     scores = membership_scores(
         subject.net,

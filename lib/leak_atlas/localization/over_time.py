@@ -63,7 +63,13 @@ def trajectory(scored: Mapping[int, Scored], group: Sequence[int] | None = None)
     scores = np.stack([scored[epoch]["scores"] for epoch in epochs])
     member = np.broadcast_to(first["member"], scores.shape[1:])
     groups = np.arange(len(member)) if group is None else np.array(group)
-    return Trajectory(np.array(epochs), scores, member, first["index"], groups)
+    return Trajectory(
+        np.array(epochs),
+        scores,
+        member,
+        first["index"],
+        groups,
+    )
 
 
 def read(results: Any, attacks: Mapping[int, Attack]) -> Trajectory:
@@ -145,7 +151,8 @@ def jackknife(measure: Callable[..., Any], *trajectories: Trajectory, **options:
     def measured(left_out: IntArray, half: Half | None) -> Any:
         parts = []
         for one, number in zip(trajectories, numbers, strict=True):
-            parts.append(one.part(~np.isin(number, left_out), samples_of(half, one)))
+            kept = ~np.isin(number, left_out)
+            parts.append(one.part(kept, samples_of(half, one)))
         return measure(*parts, **options)
 
     return interval(measured, [np.arange(counts.pop())])
@@ -224,14 +231,20 @@ def interval(measured: Callable[[IntArray, Half | None], Any], sets: Sequence[In
             moved.append(np.subtract(without_first, measured(second, (halving, side))))
         squares.append((whole[0] - whole[1]) ** 2 / 4)
         size = len(first)
-        products.append(moved[0] * moved[1] * (groups - size) ** 2 / (2 * size * groups))
+        scale = (groups - size) ** 2 / (2 * size * groups)
+        products.append(moved[0] * moved[1] * scale)
     by_samples = np.mean(squares, axis=0)
     by_networks = np.maximum(np.mean(products, axis=0), 0)
     value = np.asarray(measured(nobody, None), float)
     return _estimates(value, by_samples, by_networks, groups)
 
 
-def _estimates(value: Any, by_samples: Any, by_networks: Any, groups: int) -> Any:
+def _estimates(
+    value: Any,
+    by_samples: Any,
+    by_networks: Any,
+    groups: int,
+) -> Any:
     """An Estimate of a number; of an array of numbers, lists in lists as deep as the array."""
     if value.ndim == 0:
         return _estimate(value, by_samples, by_networks, groups)
@@ -239,7 +252,12 @@ def _estimates(value: Any, by_samples: Any, by_networks: Any, groups: int) -> An
     return [_estimates(*row, groups) for row in rows]
 
 
-def _estimate(value: float, by_samples: float, by_networks: float, groups: int) -> Estimate:
+def _estimate(
+    value: float,
+    by_samples: float,
+    by_networks: float,
+    groups: int,
+) -> Estimate:
     """Student's interval, from the variances over other samples and over other networks.
 
     Degrees of freedom are Satterthwaite's.
@@ -249,8 +267,17 @@ def _estimate(value: float, by_samples: float, by_networks: float, groups: int) 
     variance = by_samples + by_networks
     df = float(groups - 1)
     if variance > 0:
-        df = float(variance**2 / (by_samples**2 / SPLITS + by_networks**2 / (groups - 1)))
+        of_samples = by_samples**2 / SPLITS
+        of_networks = by_networks**2 / (groups - 1)
+        df = float(variance**2 / (of_samples + of_networks))
     error = float(np.sqrt(variance))
     reach = float(special.stdtrit(df, 0.975)) * error
     value = float(value)
-    return Estimate(value, value - reach, value + reach, groups, error=error, df=df)
+    return Estimate(
+        value,
+        value - reach,
+        value + reach,
+        groups,
+        error=error,
+        df=df,
+    )

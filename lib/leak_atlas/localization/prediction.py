@@ -46,7 +46,8 @@ def hard_minus_easy(
     gained = advantage(plane(trajectory, rule))
     hard = highest(own, part)
     easy = highest(-own, part)
-    return gained[:, hard].mean(axis=1) - gained[:, easy].mean(axis=1)
+    of_hard = gained[:, hard].mean(axis=1)
+    return of_hard - gained[:, easy].mean(axis=1)
 
 
 class Correlations(NamedTuple):
@@ -115,7 +116,8 @@ def correlations_with_true_risk(
 
     def without_noise(correlations: FloatArray) -> FloatArray:
         *found, agreement = correlations
-        return np.append(np.array(found) / np.sqrt(max(agreement, 1e-9)), agreement)
+        reliability = np.sqrt(max(agreement, 1e-9))
+        return np.append(np.array(found) / reliability, agreement)
 
     *estimates, agreement = across_halves(measure, halvings, without_noise, rule)
     return dict(zip([*measures, *groups], estimates, strict=True)), agreement
@@ -133,7 +135,10 @@ def agreement_of_halves(halvings: Halvings, rule: Rule = 0.1) -> Estimate:
 def _with_means(values: FloatArray, names: Mapping[str, FloatArray], groups: Groups) -> FloatArray:
     """The values `(names, ...)`, then their means over the names of each group."""
     place = {name: number for number, name in enumerate(names)}
-    means = [values[[place[name] for name in group]].mean(axis=0) for group in groups.values()]
+    means = []
+    for group in groups.values():
+        own = [place[name] for name in group]
+        means.append(values[own].mean(axis=0))
     return np.array([*values, *means])
 
 

@@ -88,7 +88,13 @@ class ProbeComparison:
         rivals = [self.parts.index(other) for other in others or self.before(part)]
         return disparity.lead(settings, self.parts.index(part), rivals)
 
-    def change(self, one: str, other: str, part: str, measure: str = "euclidean") -> Estimate:
+    def change(
+        self,
+        one: str,
+        other: str,
+        part: str,
+        measure: str = "euclidean",
+    ) -> Estimate:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
         settings = self.halved(one, measure), self.halved(other, measure)
         return disparity.setting_difference(*settings, self.parts.index(part))

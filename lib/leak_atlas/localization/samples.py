@@ -134,7 +134,10 @@ def _by_target(scored: Scored, name: str) -> NDArray:
 
 
 def loss_rise(
-    results: Any, treated: Population, untreated: Population, targets: int | None = None
+    results: Any,
+    treated: Population,
+    untreated: Population,
+    targets: int | None = None,
 ) -> Estimate:
     """By how much the mean cross-entropy on members is higher in treated networks, nats.
 

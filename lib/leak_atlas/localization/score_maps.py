@@ -103,8 +103,11 @@ def concentration(score: Arrays, share: float, by: Arrays | None = None) -> floa
     looks concentrated to itself: choose by a score from other batches.
     """
     chosen = highest(score if by is None else by, share)
-    held = sum(float(score[name][mask].sum(dtype=float)) for name, mask in chosen.items())
-    return held / sum(float(values.sum(dtype=float)) for values in score.values())
+    held = total = 0.0
+    for name, values in score.items():
+        held += float(values[chosen[name]].sum(dtype=float))
+        total += float(values.sum(dtype=float))
+    return held / total
 
 
 def shuffled_gradients(score: Arrays, magnitude: Arrays, seed: int) -> Arrays:
@@ -118,5 +121,6 @@ def shuffled_gradients(score: Arrays, magnitude: Arrays, seed: int) -> Arrays:
     for name, values in score.items():
         size = magnitude[name]
         gradient = np.divide(values, size, out=np.zeros_like(size), where=size > 0)
-        found[name] = draws.permutation(gradient.ravel()).reshape(size.shape) * size
+        shuffled = draws.permutation(gradient.ravel())
+        found[name] = shuffled.reshape(size.shape) * size
     return found

@@ -132,7 +132,16 @@ def taylor(
     history: list[dict[str, Tensor]] = []
     net.eval()  # members and reference samples share BatchNorm's statistics, which are kept
     with float32():
-        losses = _losses(net, data, members, samples, criterion, goal, seed, history)
+        losses = _losses(
+            net,
+            data,
+            members,
+            samples,
+            criterion,
+            goal,
+            seed,
+            history,
+        )
         sums = summed_updates(net, criterion, losses)
     scores = {name: value.cpu().contiguous() for name, value in sums.items()}
     if not all(bool(value.isfinite().all()) for value in scores.values()):
@@ -317,7 +326,9 @@ def _weighed(
 @compute.register(Score)
 def _(step: Score, of: Of) -> Arrays:
     own = of(step.of)
-    types = [f"{name} {kind}" for name, kind in kinds(own.net).items()]
+    types = []
+    for name, kind in kinds(own.net).items():
+        types.append(f"{name} {kind}")
     maps, history = _weighed(step, own, of)
     arrays = {name: np.asarray(values) for name, values in maps.items()}
     for name, values in history.items():

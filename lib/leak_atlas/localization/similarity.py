@@ -52,14 +52,24 @@ def aligned_distances(
                 moments[part] = [sum(each) for each in zip(moments[part], more, strict=True)]
         rotations = [_rotation(*totals) for totals in moments]
         for rows in judged.split(BLOCK):
-            maps = _maps(a, b, data, rows, parts)
+            maps = _maps(
+                a,
+                b,
+                data,
+                rows,
+                parts,
+            )
             pairs = zip(maps, rotations, strict=True)
             distances.append(torch.stack([_residual(*both, *fit) for both, fit in pairs]))
     return torch.cat(distances, dim=1).float().cpu().numpy()
 
 
 def _maps(
-    a: Net, b: Net, data: Resident, index: Tensor, parts: Parts
+    a: Net,
+    b: Net,
+    data: Resident,
+    index: Tensor,
+    parts: Parts,
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each part's maps `(b, pixels, c)` of samples in both networks, in float64."""
     images = augmentation.plain(data, index.to(data.device))
@@ -74,7 +84,12 @@ def _moments(p: Tensor, q: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
     return len(p), p.sum(0), q.sum(0), q.T @ p
 
 
-def _rotation(n: int, p: Tensor, q: Tensor, cross: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _rotation(
+    n: int,
+    p: Tensor,
+    q: Tensor,
+    cross: Tensor,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Means `(c,)` of p and q, and the orthogonal `(c, c)` that turns q best into p."""
     mean_p = p / n
     mean_q = q / n
@@ -86,7 +101,13 @@ def _rotation(n: int, p: Tensor, q: Tensor, cross: Tensor) -> tuple[Tensor, Tens
     return mean_p, mean_q, u @ v
 
 
-def _residual(p: Tensor, q: Tensor, mean_p: Tensor, mean_q: Tensor, rotation: Tensor) -> Tensor:
+def _residual(
+    p: Tensor,
+    q: Tensor,
+    mean_p: Tensor,
+    mean_q: Tensor,
+    rotation: Tensor,
+) -> Tensor:
     """The distance of each sample after the rotation, `(b,)`."""
     gap = (p - mean_p) - (q - mean_q) @ rotation
     return gap.square().mean(dim=(1, 2)).sqrt()
@@ -99,7 +120,12 @@ def _(step: Similarity, of: Of) -> Arrays:
     members = np.flatnonzero(a.role == Role.MEMBER)
     fitted, judged = (a.index[half] for half in random_halves(members, a.training.design.seed))
     aligned = aligned_distances(
-        a.net, b.net, a.data, torch.as_tensor(fitted), torch.as_tensor(judged), step.parts
+        a.net,
+        b.net,
+        a.data,
+        torch.as_tensor(fitted),
+        torch.as_tensor(judged),
+        step.parts,
     )
     return {
         "aligned": aligned,

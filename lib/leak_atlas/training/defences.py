@@ -179,7 +179,13 @@ class SparsityTuning(Update):
         count = len(members.perm)
         draws = augmentation.generator(seed, epoch, OUTSIDERS)
         outsiders = self.n + turns(len(self.samples) - self.n, count, draws)
-        views = augmentation.tables(seed, epoch, count, self.augment, OUTSIDER_VIEWS)
+        views = augmentation.tables(
+            seed,
+            epoch,
+            count,
+            self.augment,
+            OUTSIDER_VIEWS,
+        )
         return joined(members, views._replace(perm=outsiders))
 
     def prepare(self, size: int) -> None:
@@ -313,7 +319,13 @@ class ClassWise(Update):
         rank = torch.arange(len(visited)) - first  # within the class
         partner = torch.empty(self.n, dtype=torch.int64)
         partner[visited] = visited[first + (rank + distance) % count]
-        views = augmentation.tables(seed, epoch, len(members.perm), self.augment, PARTNER_VIEWS)
+        views = augmentation.tables(
+            seed,
+            epoch,
+            len(members.perm),
+            self.augment,
+            PARTNER_VIEWS,
+        )
         return joined(members, views._replace(perm=partner[members.perm]))
 
     def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:

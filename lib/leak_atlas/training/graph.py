@@ -120,7 +120,12 @@ def _copy(tensor: Tensor) -> Tensor:
     return tensor.detach().clone()
 
 
-def _alike(begin: End, eager: End, again: End, replayed: End) -> bool:
+def _alike(
+    begin: End,
+    eager: End,
+    again: End,
+    replayed: End,
+) -> bool:
     """Whether recorded steps end where eager steps end, up to the difference of two eager runs."""
     if not all(map(torch.equal, eager.counts, replayed.counts)):
         return False

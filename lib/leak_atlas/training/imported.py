@@ -90,7 +90,13 @@ def network(step: ImportedModel) -> Net:
             f"{path} has changed since it was imported ({step.sha256[:12]}): run the cell that "
             "imports it again"
         )
-    net = build(step.model, step.data.channels, step.data.classes, step.seed, step.data.size)
+    net = build(
+        step.model,
+        step.data.channels,
+        step.data.classes,
+        step.seed,
+        step.data.size,
+    )
     given = read(path)
     own = net.state_dict()
     reasons = misfits(given, own, step.model.description, path)

@@ -8,7 +8,12 @@ from leak_atlas.recipe.sampling import Sampling, Window
 
 
 @generic
-def places(sampling: Sampling, ranking: Tensor, labels: Tensor, epoch: int) -> Tensor:
+def places(
+    sampling: Sampling,
+    ranking: Tensor,
+    labels: Tensor,
+    epoch: int,
+) -> Tensor:
     """Places `(k,)` among n members that an epoch, counted from 0, visits, in any order. A place
     may occur several times.
 
@@ -19,7 +24,12 @@ def places(sampling: Sampling, ranking: Tensor, labels: Tensor, epoch: int) -> T
 
 
 @places.register
-def window(sampling: Window, ranking: Tensor, labels: Tensor, epoch: int) -> Tensor:
+def window(
+    sampling: Window,
+    ranking: Tensor,
+    labels: Tensor,
+    epoch: int,
+) -> Tensor:
     """A window of ranks within each class. Of equal scores the first member ranks first."""
     by_score = ranking.argsort(descending=sampling.order == "high-to-low", stable=True)
     place = by_score[labels[by_score].argsort(stable=True)]  # class by class

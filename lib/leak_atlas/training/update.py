@@ -120,7 +120,13 @@ class Update:
 
         device = self.data.device
         rows = 1 + objective.further_samples
-        self.order = torch.zeros(4, rows, most, dtype=torch.int64, device=device)
+        self.order = torch.zeros(
+            4,
+            rows,
+            most,
+            dtype=torch.int64,
+            device=device,
+        )
         self.ahead = torch.arange(most, device=device)
         counts = torch.zeros(3, dtype=torch.int64, device=device)
         self.position, self.epoch, self.right = counts.unbind()
@@ -269,7 +275,14 @@ class Update:
         index = self.samples.index_select(0, places)
         if self.augment is None or plain:
             return augmentation.plain(self.data, index)
-        return augmentation.gather(self.data, index, dy, dx, flip, self.augment.crop)
+        return augmentation.gather(
+            self.data,
+            index,
+            dy,
+            dx,
+            flip,
+            self.augment.crop,
+        )
 
     def logits(self, x: Tensor) -> Tensor:
         with self._autocast():
