@@ -253,8 +253,8 @@ def onset(
     """
     for i, (name, auc) in enumerate(zip(parts, aucs, strict=True)):
         apart = auc.low > 0.5 + MARGIN or auc.high < 0.5 - MARGIN
-        floor = control[i] if control else None
-        beyond = floor is None or auc.low > floor.high or auc.high < floor.low
+        null = control[i] if control else None
+        beyond = null is None or auc.low > null.high or auc.high < null.low
         if name.startswith("stage") and apart and beyond:
             return name
     return None

@@ -49,7 +49,7 @@ def behaviours(
     """`behaviour` of the first networks of each variant's population: of as many as have a
     `Sensitivity` step.
     """
-    found = {}
+    found: dict[Any, list[dict[str, FloatArray]]] = {}
     for variant, population in variants.items():
         found[variant] = []
         for signals, noise in zip(population.signals(), sensitivity[variant], strict=False):

@@ -192,7 +192,7 @@ class Population:
             tuple(state.train(schedule, Distillation(), own) for state, own in students)
         )
 
-    def signals(self, views: int = 1) -> tuple[Signals, ...]:
+    def signals(self, views: Literal[1, 2, 18] = 1) -> tuple[Signals, ...]:
         return tuple(Signals(state, views) for state in self.states)
 
     def sensitivity(self, queries: int = 10, eps: float = 1e-3) -> tuple[Sensitivity, ...]:

@@ -380,9 +380,10 @@ class StageStudy(RetrainingStudy):
         `objectives` has the strengths by name. Places are "from scratch" and "inside PPTP".
         """
         networks = {}
-        for place, trained in (("from scratch", self.defended), ("inside PPTP", self.inside)):
-            for strength, objective in objectives.items():
-                networks[defence, place, strength] = trained(objective)
+        for strength, objective in objectives.items():
+            networks[defence, "from scratch", strength] = self.defended(objective)
+        for strength, objective in objectives.items():
+            networks[defence, "inside PPTP", strength] = self.inside(objective)
         return networks
 
 
