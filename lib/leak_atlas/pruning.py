@@ -74,7 +74,7 @@ def _chosen(
     choose = selection.highest if largest else selection.lowest
     if together:
         return choose(importance, sparsity)
-    chosen = {}
+    chosen: dict[str, NDArray] = {}
     for name, values in importance.items():
         chosen |= choose({name: values}, sparsity)
     return chosen

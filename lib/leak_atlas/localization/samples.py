@@ -144,8 +144,9 @@ def loss_rise(
     Paired over the first `targets` networks of both populations; `results` is what `lab.realize`
     returned, with the `Signals` of these networks.
     """
-    both = [one.signals()[:targets] for one in (treated, untreated)]
-    return paired_difference(*[losses(results, steps, Role.MEMBER) for steps in both])
+    with_treatment = losses(results, treated.signals()[:targets], Role.MEMBER)
+    without = losses(results, untreated.signals()[:targets], Role.MEMBER)
+    return paired_difference(with_treatment, without)
 
 
 def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
