@@ -578,6 +578,6 @@ def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Po
     ends = line.areas.mean(axis=1)
     areas = " and ".join(f"{area:.3f}" for area in points.areas.mean(axis=1))
     return (
-        f"no epoch has the AUC of {attacker} on {names} (mean {areas}; "
-        f"the epochs reach {ends.min():.3f} to {ends.max():.3f})"
+        f"the AUC of {attacker} on {names} is {areas}, outside the line that serves as "
+        f"comparison ({ends.min():.3f} to {ends.max():.3f})"
     )

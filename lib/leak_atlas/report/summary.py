@@ -10,7 +10,7 @@ from leak_atlas.report.ledger import ICONS, digits, failed
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
 
-__all__ = ["effect", "trend"]
+__all__ = ["effect", "listed", "trend"]
 
 Row = Mapping[str, Any]
 ANSWERS = {
@@ -53,6 +53,14 @@ def trend(steps: Mapping[str, Estimate]) -> str:
         )
         words.append(f"{verb} from {step}")
     return ", ".join(words)
+
+
+def listed(estimates: Mapping[str, Estimate]) -> str:
+    """Estimates by their words, for the note of a claim: `1×1 to 2×2: 0.073 [0.054, 0.090]; …`."""
+    parts = []
+    for words, one in estimates.items():
+        parts.append(f"{words}: {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]")
+    return "; ".join(parts)
 
 
 def headlines(rows: Sequence[Row]) -> list[Row]:
