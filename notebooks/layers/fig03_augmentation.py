@@ -13,19 +13,15 @@
 # occurs", and it "has no impact on “where” disparity happens" (section 3.3).
 #
 # **Setup.** Two networks start from the same weights. M_all trains on a pool of samples, M_h1 on
-# half of it. Each stage gives a distance between the features of both networks. The AUC says how
-# well this distance separates samples that only M_all saw from samples that both saw. The
-# *disparity* of a stage is |AUC − 0.5|. The pairs train with and without random crops and flips.
+# half of it. The AUC says how well the distance between their features separates samples that only
+# M_all saw from samples that both saw. The *disparity* of a stage is |AUC − 0.5|. Augmentation
+# means random crops and flips.
 #
-# **Controls.** Control 1 decides: networks that fit their members less well also have a smaller
-# disparity.
+# **Controls.** Control 1 decides.
 #
-# 1. *Early stopping*: pairs without augmentation, stopped where they fit their members about as
-#    well as augmented pairs.
-# 2. *Direction*: the disparity measured with 1 − cosine, which does not depend on the length of
-#    the features.
-# 3. *Two seeds*: two networks M_all train on the same data with different seeds. Their disparity
-#    is due to chance.
+# 1. *Early stopping*: pairs without augmentation, stopped at a fit like that of augmented pairs.
+# 2. *Direction*: the disparity measured with 1 − cosine, which ignores the length of features.
+# 3. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet

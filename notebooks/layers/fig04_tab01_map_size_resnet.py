@@ -13,16 +13,14 @@
 # generalizability while not significantly exacerbating the disparity" (section 3.3).
 #
 # **Setup.** Two networks start from the same weights. M_all trains on a pool of samples, M_h1 on
-# half of it. Each stage gives a distance between the features of both networks. The AUC says how
-# well this distance separates samples that only M_all saw from samples that both saw. The
-# *disparity* of a stage is |AUC − 0.5|.
+# half of it. The AUC says how well the distance between their features separates samples that only
+# M_all saw from samples that both saw. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *The attack*: the paper's confidence attack on M_h1. The other half of the pool are the
-#    non-members.
-# 2. *Two seeds*: two networks M_all train on the same data with different seeds. Their disparity
-#    is due to chance.
+# 1. *The attack*: the paper's confidence attack on M_h1; non-members are the other half of the
+#    pool.
+# 2. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -70,7 +68,8 @@ claims = report.claims(
     ),
     report.Claim(
         "leaks_no_more",
-        f"Each enlargement of the map raises the AUC of the confidence attack by less than {effect}",
+        "Each enlargement of the map raises the AUC of the confidence attack by less than "
+        f"{effect}",
         quantity=f"AUC of the confidence attack on M_h1, {enlarged}, largest change",
         below=effect,
         margin=effect,
@@ -111,6 +110,8 @@ usual = ProbeStudy(
     seed,
     precision,
 )
+
+# %%
 before = pixels // 4 // (2 if stem == "conv3-pool" else 1)  # side of stage 3's map
 probes = {}
 paper = {}  # test accuracy in Tab. 1, by map

@@ -9,23 +9,19 @@
 # %% [markdown]
 # # Does the width of the last stages of an Active Token Mixer move the disparity?
 #
-# **The paper.** Fang & Kim (2026), Fig. 5: "feature map size and channel size do not impact where
-# privacy risk occurs"; in Active Token Mixers (ATM), "privacy risks always start at the 3rd stage"
-# (section 3.3).
+# **The paper.** Fang & Kim (2026), Fig. 5: in Active Token Mixers (ATM) of any width, "privacy
+# risks always start at the 3rd stage" (section 3.3).
 #
 # **Setup.** Two networks start from the same weights. M_all trains on a pool of samples, M_h1 on
-# half of it. Each stage gives a distance between the features of both networks. The AUC says how
-# well this distance separates samples that only M_all saw from samples that both saw. The
-# *disparity* of a stage is |AUC − 0.5|.
+# half of it. The AUC says how well the distance between their features separates samples that only
+# M_all saw from samples that both saw. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Two seeds*: two networks M_all train on the same data with different seeds. Their disparity
-#    is due to chance.
-# 2. *Direction*: the disparity measured with 1 − cosine, which does not depend on the length of
-#    the features.
-# 3. *The attack*: the paper's confidence attack on M_h1. The other half of the pool are the
-#    non-members.
+# 1. *Two seeds*: the disparity of two networks that differ in their seed alone.
+# 2. *Direction*: the disparity measured with 1 − cosine, which ignores the length of features.
+# 3. *The attack*: the paper's confidence attack on M_h1; non-members are the other half of the
+#    pool.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet

@@ -13,18 +13,15 @@
 # significant as channel size increases" (section 3.3).
 #
 # **Setup.** Two networks start from the same weights. M_all trains on a pool of samples, M_h1 on
-# half of it. Each stage gives a distance between the features of both networks. The AUC says how
-# well this distance separates samples that only M_all saw from samples that both saw. The
-# *disparity* of a stage is |AUC − 0.5|.
+# half of it. The AUC says how well the distance between their features separates samples that only
+# M_all saw from samples that both saw. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *The attack*: the paper's confidence attack on M_h1. The other half of the pool are the
-#    non-members.
-# 2. *Direction*: the disparity measured with 1 − cosine, which does not depend on the length of
-#    the features.
-# 3. *Two seeds*: two networks M_all train on the same data with different seeds. Their disparity
-#    is due to chance.
+# 1. *The attack*: the paper's confidence attack on M_h1; non-members are the other half of the
+#    pool.
+# 2. *Direction*: the disparity measured with 1 − cosine, which ignores the length of features.
+# 3. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -60,7 +57,8 @@ paired = "paired: same seeds and halves"
 claims = report.claims(
     report.Claim(
         "grows",
-        f"The disparity of stage 4 is larger with {max(channels)} channels than with {min(channels)}",
+        f"The disparity of stage 4 is larger with {max(channels)} channels than with "
+        f"{min(channels)}",
         quantity=f"disparity |AUC − 0.5| of stage 4 by Euclidean distance, {widened}",
         above=0.0,
         margin=effect,
@@ -123,6 +121,8 @@ usual = ProbeStudy(
     seed,
     precision,
 )
+
+# %%
 probes = {}
 published = {4: 0.5252, 8: 0.5458, 16: 0.5399, 32: 0.5503}  # test accuracy in Tab. 3
 paper = {}

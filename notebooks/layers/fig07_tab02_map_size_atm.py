@@ -14,16 +14,14 @@
 # (Active Token Mixers, section 3.3).
 #
 # **Setup.** Two networks start from the same weights. M_all trains on a pool of samples, M_h1 on
-# half of it. Each stage gives a distance between the features of both networks. The AUC says how
-# well this distance separates samples that only M_all saw from samples that both saw. The
-# *disparity* of a stage is |AUC − 0.5|.
+# half of it. The AUC says how well the distance between their features separates samples that only
+# M_all saw from samples that both saw. The *disparity* of a stage is |AUC − 0.5|.
 #
-# **Controls.** Control 2 decides: networks with the larger map also fit their members better.
+# **Controls.** Control 2 decides.
 #
-# 1. *The attack*: the paper's confidence attack on M_h1. The other half of the pool are the
-#    non-members.
-# 2. *Matched attack AUC*: test accuracies are compared where the attack has the same AUC. M_h1
-#    with the larger map is stopped earlier for this.
+# 1. *The attack*: the paper's confidence attack on M_h1; non-members are the other half of the
+#    pool.
+# 2. *Matched AUC*: M_h1 with the larger map is stopped where the attack has the same AUC.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet

@@ -10,20 +10,17 @@
 # # Does the disparity of an Active Token Mixer begin in stage 3?
 #
 # **The paper.** Fang & Kim (2026), Fig. 11: "privacy risks always start at the 3rd stage" (section
-# 3.3), for all sizes of the Active Token Mixer (ATM), a network of the transformer type.
+# 3.3), for all sizes of the Active Token Mixer (ATM), a transformer-type network.
 #
 # **Setup.** Two networks start from the same weights. M_all trains on a pool of samples, M_h1 on
-# half of it. Each stage gives a distance between the features of both networks. The AUC says how
-# well this distance separates samples that only M_all saw from samples that both saw. The
-# *disparity* of a stage is |AUC − 0.5|.
+# half of it. The AUC says how well the distance between their features separates samples that only
+# M_all saw from samples that both saw. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Direction*: the disparity measured with 1 − cosine, which does not depend on the length of
-#    the features.
+# 1. *Direction*: the disparity measured with 1 − cosine, which ignores the length of features.
 # 2. *Stage 4*: the disparity of the next stage of the same networks.
-# 3. *Two seeds*: two networks M_all train on the same data with different seeds. Their disparity
-#    is due to chance.
+# 3. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet

@@ -92,7 +92,8 @@ claims = report.claims(
     risky_less("risky_less_rmia", "RMIA", ours="a stronger attack than the paper's"),
     report.Claim(
         "beats_scratch",
-        "At matched AUC of RMIA, retrained risky stages are more accurate than RelaxLoss from scratch",
+        "At matched AUC of RMIA, retrained risky stages are more accurate than RelaxLoss "
+        "from scratch",
         quantity="test accuracy at matched AUC of RMIA, risky stages minus RelaxLoss from scratch",
         above=0.0,
         margin=0.02,
@@ -126,6 +127,8 @@ study = recipe.StageStudy(
     seed=seed,
     precision=precision,
 )
+
+# %%
 relax = recipe.RelaxLoss(alpha)
 ordinary, scratch = "ordinary training", "RelaxLoss from scratch"
 tuned, rewound = "last layer fine-tuned", "last layer rewound"

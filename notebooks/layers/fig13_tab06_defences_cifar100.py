@@ -79,7 +79,8 @@ claims = report.claims(
     gains("adv_reg", "Adv-Reg", "the confidence attack", **improvement),
     report.Claim(
         "adv_reg_defends",
-        "At matched AUC, Adv-Reg inside PPTP is less than 0.02 more accurate than no defence inside PPTP",
+        "At matched AUC, Adv-Reg inside PPTP is less than 0.02 more accurate than no "
+        "defence inside PPTP",
         quantity="test accuracy at matched AUC of the confidence attack: Adv-Reg inside PPTP minus "
         "no defence inside PPTP",
         below=0.02,
@@ -92,7 +93,8 @@ claims = report.claims(
         "correctness",
         "RelaxLoss lowers the AUC of the correctness attack inside PPTP by less than 0.02 compared "
         "with from scratch",
-        quantity="AUC of the correctness attack: from scratch minus inside PPTP, mean over strengths",
+        quantity="AUC of the correctness attack: from scratch minus inside PPTP, mean over "
+        "strengths",
         below=0.02,
         margin=0.02,
         paper="Fig. 13",
@@ -257,6 +259,8 @@ for defence in defences:
     }
 adv_learnt = comparison.accuracy(scratch("Adv-Reg")[-1]).value >= learnt
 acts["Adv-Reg"]["Adv-Reg from scratch should have learnt"] = adv_learnt
+
+# %%
 report.judge(
     claims,
     relaxloss=gain["RelaxLoss", "confidence"],

@@ -117,7 +117,8 @@ claims = report.claims(
     ),
     report.Claim(
         "cskd_not_ordinary",
-        "At matched AUC, RelaxLoss inside PPTP is more accurate after CS-KD than after cross-entropy",
+        "At matched AUC, RelaxLoss inside PPTP is more accurate after CS-KD than after "
+        "cross-entropy",
         f"{matched}, RelaxLoss inside PPTP, after CS-KD minus after cross-entropy",
         above=0.0,
         margin=0.02,
@@ -149,6 +150,8 @@ study = recipe.StageStudy(
     seed=seed,
     precision=precision,
 )
+
+# %%
 plain, cskd = "ordinary training", "CS-KD"
 scratch, inside, after_cskd = "from scratch", "inside PPTP", "inside PPTP after CS-KD"
 relax, adv_reg = {}, {}  # strengths of both defences
@@ -271,6 +274,8 @@ leaks_more = {}
 for attack in attackers:
     words = f"AUC of {attack}, inside PPTP minus from scratch"
     leaks_more[words] = comparison.contrast(selena_inside, selena_scratch, attack)
+
+# %%
 report.judge(
     claims,
     notes={"selena": report.listed(leaks_more)},

@@ -61,7 +61,8 @@ same = "the same network, counted with the same batches"
 claims = report.claims(
     report.Claim(
         "operations",
-        "Inside PPTP, RelaxLoss needs fewer operations until a network is accurate than from scratch",
+        "Inside PPTP, RelaxLoss needs fewer operations until a network is accurate than "
+        "from scratch",
         quantity=f"ratio of operations {until}, inside PPTP to from scratch",
         below=1.0,
         margin=0.2,
@@ -134,6 +135,8 @@ study = StageStudy(
     seed=seed,
     precision=precision,
 )
+
+# %%
 defence = RelaxLoss(alpha)
 plain = "ordinary training"
 scratch, inside = "RelaxLoss from scratch", "RelaxLoss inside PPTP"
@@ -201,7 +204,8 @@ report.curves(
     rows,
     "GFLOP",
     hue="training",
-    title=f"PPTP needs {ratio.value:.2f} times the operations, {bill.value:.2f} times with ordinary training",
+    title=f"PPTP needs {ratio.value:.2f} times the operations, {bill.value:.2f} times with "
+    "ordinary training",
     xlabel="counted operations of a training, GFLOP",
     ylabel="test accuracy",
 )

@@ -13,17 +13,15 @@
 # training with RelaxLoss and CE are more significant" than between all and half of the data
 # (section 5.2.4).
 #
-# **Setup.** Networks start from the same weights: cross-entropy (CE) on all data, CE on half of
-# the data, RelaxLoss on all data. We measure how far the features of the second and of the third
-# network are from those of the first.
+# **Setup.** Three networks start from the same weights: cross-entropy (CE) on all data, CE on half
+# of the data, RelaxLoss on all data. The distance of features is measured to the first network.
 #
 # **Controls.** Controls 1 and 3 decide.
 #
 # 1. *Early stopping*: CE on all data, stopped where it fits its members about as well as
 #    RelaxLoss.
-# 2. *Other batches*: CE on all data, with the batches in another order. RelaxLoss also has this
-#    other order.
-# 3. *Same batches*: RelaxLoss with the batch order of the first network. The paper names no order.
+# 2. *Other batches*: CE on all data in another order, which RelaxLoss also has.
+# 3. *Same batches*: RelaxLoss in the order of the first network. The paper names no order.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -159,7 +157,8 @@ report.profile(
     rows,
     hue="network",
     level="as far as CE on half of the data",
-    title=f"RelaxLoss changes features {changes} than half of the data; with the same batches, {same}",
+    title=f"RelaxLoss changes features {changes} than half of the data; with the same "
+    f"batches, {same}",
     ylabel="P(farther than CE on half of the data)",
 )
 

@@ -13,16 +13,15 @@
 # networks (section 3.2).
 #
 # **Setup.** Two networks start from the same weights. M_all trains on all samples, M_h1 on half of
-# them. Distances are larger for samples that M_h1 did not see. We split this *gap* into a part due
-# to the direction of features and a part due to their length. The *disparity* of a stage is |AUC −
-# 0.5|: the AUC says how well a distance separates unseen from seen samples.
+# them. Distances are larger for samples that M_h1 did not see. We split this *gap* into parts due
+# to the direction and to the length of features. The *disparity* of a stage is |AUC − 0.5|: the
+# AUC says how well a distance separates unseen from seen samples.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Rotation*: M_h1 may have learned the same features in other channels. We first rotate its
-#    features as close to those of M_all as possible.
-# 2. *Two seeds*: two networks M_all train on the same data with different seeds. Their disparity
-#    is due to chance.
+# 1. *Rotation*: the features of M_h1 are first rotated as close to those of M_all as possible, in
+#    case the same features stand in other channels.
+# 2. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -64,7 +63,8 @@ claims = report.claims(
     report.Claim(
         "not_rotation",
         "A rotation of channels removes less than 0.02 of the disparity of stage 4",
-        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance, rotated minus not rotated",
+        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance, rotated minus "
+        "not rotated",
         above=-0.02,
         margin=0.02,
         ours=True,

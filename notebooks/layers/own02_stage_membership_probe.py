@@ -101,7 +101,8 @@ claims = report.claims(
     ),
     report.Claim(
         "defence_lowers",
-        "In stage 4, members are harder to identify after RelaxLoss inside PPTP than after no defence",
+        "In stage 4, members are harder to identify after RelaxLoss inside PPTP than after "
+        "no defence",
         quantity=f"{of} stage 4, RelaxLoss inside PPTP minus no defence",
         below=0.0,
         margin=0.05,

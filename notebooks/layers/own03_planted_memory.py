@@ -20,8 +20,7 @@
 # **Controls.** Control 1 decides.
 #
 # 1. *Planted stages*: the disparity of stages 1 and 2 of the same networks.
-# 2. *Two seeds*: two networks M_all train on the same data with different seeds. Their disparity
-#    is due to chance.
+# 2. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -66,7 +65,8 @@ claims = report.claims(
     ),
     report.Claim(
         "seen_where_it_sits",
-        "Measured by direction, planted stage 2 separates unseen from seen samples better than chance",
+        "Measured by direction, planted stage 2 separates unseen from seen samples better "
+        "than chance",
         quantity="AUC of the direction (1 − cosine) in stage 2",
         above=0.5,
         margin=0.02,

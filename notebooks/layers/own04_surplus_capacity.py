@@ -124,6 +124,7 @@ usual = ProbeStudy(
 )
 
 
+# %%
 def halves(**changes):
     """M_h1 of each pair; `changes` are what differs from the usual network."""
     pairs_of = replace(usual, model=replace(usual.model, **changes)).probes
@@ -156,12 +157,12 @@ for name in capacities:
     gain = comparison.accuracy_difference(large, small)
     changes.append({"more": name, "change of": "AUC of the attack", "value": leaks[name]})
     changes.append({"more": name, "change of": "test accuracy", "value": gain})
-raising = [name for name in capacities if leaks[name].low > 0]
+raising = " and ".join(name for name in capacities if leaks[name].low > 0)
 report.against_paper(
     changes,
     "more",
     facet="change of",
-    title=f"The AUC of the attack significantly rises with {' and '.join(raising) or 'none of them'}",
+    title=f"The AUC of the attack significantly rises with {raising or 'none of them'}",
     xlabel="large network minus small network",
 )
 
