@@ -41,8 +41,8 @@ def effect(
 
 
 def trend(steps: Mapping[str, Estimate]) -> str:
-    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, does not
-    significantly change from 2×2 to 4×4`.
+    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, then does
+    not significantly change from 2×2 to 4×4`.
 
     `steps` has the change of each step by its words, "1×1 to 2×2".
     """
@@ -52,7 +52,7 @@ def trend(steps: Mapping[str, Estimate]) -> str:
             change, "significantly rises", "significantly falls", "does not significantly change"
         )
         words.append(f"{verb} from {step}")
-    return ", ".join(words)
+    return ", then ".join(words)
 
 
 def listed(estimates: Mapping[str, Estimate]) -> str:
