@@ -59,8 +59,8 @@ def risky_less(name, attack, **given):
     """Retrained risky stages leak less than each network that is compared with them."""
     return report.Claim(
         name,
-        f"{attack} has a lower AUC after retraining the risky stages than after the last layer",
-        quantity=f"{lowest}, minus AUC of risky stages, under {attack[0].lower()}{attack[1:]}",
+        f"{attack[0].upper()}{attack[1:]} has a lower AUC after retraining the risky stages than after the last layer",
+        quantity=f"{lowest}, minus AUC of risky stages, under {attack}",
         above=0.0,
         margin=0.02,
         control="paired over targets; the same target loss",
@@ -83,7 +83,7 @@ claims = report.claims(
     ),
     risky_less(
         "risky_less",
-        "The confidence attack",
+        "the confidence attack",
         paper="Fig. 12",
         quote="retraining multiple privacy-risky layers helps the model mitigate the privacy risks",
         section="5.2.1",
