@@ -134,7 +134,7 @@ report.profile(
     floor=chance,
     begins="stage 4",
     title=f"Measured by direction, stage 3 {already} a disparity",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]

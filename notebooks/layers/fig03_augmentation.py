@@ -157,7 +157,7 @@ report.profile(
     floor=comparison.floor_rows(measures),
     begins="stage4",
     title=f"Augmentation {lowers} than early stopping",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
@@ -188,7 +188,7 @@ for name in comparison.variants:
 better_fit = members[stopped] - members[augmented]
 matched = {"stopped pairs should fit their members better by 0.02 at most": better_fit <= 0.02}
 fits = f"{members[stopped]:.3f} after early stopping, {members[augmented]:.3f} after augmentation"
-note = f"Member accuracy, mean of M_all and M_h1: {fits}."
+note = f"member accuracy, mean of M_all and M_h1: {fits}"
 
 # %%
 report.judge(

@@ -138,7 +138,7 @@ report.profile(
     floor=comparison.floor_rows(measures),
     begins="stage3",
     title=f"By distance, the disparity of stage 3 {shows} than that of stages 1 and 2",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]

@@ -125,7 +125,7 @@ report.profile(
     begins="stage3",
     title="The larger map significantly raises the disparity of "
     f"{' and '.join(raised) or 'neither stage 3 nor stage 4'}",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
@@ -170,7 +170,7 @@ report.table(rows, paper=published, caption=f"Mean over {pairs} pairs")
 # %%
 report.judge(
     claims,
-    notes={"not_stronger": report.listed(stronger)},
+    notes={"not_stronger": f"each stage alone: {report.listed(stronger)}"},
     not_stronger=audit.largest(stronger.values()),
     better_at_matched_auc=better,
     generalizes=comparison.whole.accuracy_difference(larger, usual),

@@ -166,6 +166,7 @@ untrained = {name: accuracies(steps) for name, steps in before.items()}
 
 # %% [markdown]
 # ## Accuracy of each stage (Fig. 8)
+# The lines are means over the networks of one architecture.
 
 
 # %%
@@ -223,7 +224,7 @@ def rising(*names):
 
 
 flat = [name for name in (deep_vgg, atm) if not rises[name].low > 0]
-trivial = f"Accuracy does not rise before stage 3 in {' and '.join(flat)}: nothing can level off."
+trivial = f"accuracy does not rise before stage 3 in {' and '.join(flat)}: nothing can level off"
 
 # %%
 report.judge(

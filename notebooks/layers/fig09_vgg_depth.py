@@ -137,7 +137,7 @@ report.profile(
     facet="measure",
     floor=comparison.floor_rows(both),
     title=f"In stage 4, the AUC of VGG19 is {shows} 0.5 than that of VGG11",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]

@@ -121,7 +121,7 @@ report.profile(
     floor=comparison.floor_rows(both),
     begins="stage4",
     title=f"Over all depths, the disparity of stage 4 is {begins} than that of stages 1 to 3",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]

@@ -117,7 +117,7 @@ report.profile(
     floor=comparison.floor_rows(both),
     begins="stage3",
     title=f"The disparity of stage 3 is {begins} than that of stages 1 and 2",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]

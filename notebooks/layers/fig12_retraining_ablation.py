@@ -59,7 +59,8 @@ def risky_less(name, attack, **given):
     """Retrained risky stages leak less than each network that is compared with them."""
     return report.Claim(
         name,
-        f"{attack[0].upper()}{attack[1:]} has a lower AUC after retraining the risky stages than after the last layer",
+        f"{attack[0].upper()}{attack[1:]} has a lower AUC after retraining the risky stages than "
+        "after the last layer",
         quantity=f"{lowest}, minus AUC of risky stages, under {attack}",
         above=0.0,
         margin=0.02,

@@ -188,15 +188,17 @@ for defence in defences:
         gain[defence, attack] = comparison.at_matched_auc(inside(defence), along, attack)
 
 # %%
-signs = [report.effect(gain[d, "confidence"], "more", "less") for d in defences]
-more, fewer = signs.count("more"), signs.count("less")
+signs = {d: report.effect(gain[d, "confidence"], "higher", "lower") for d in defences}
+higher = [d for d, sign in signs.items() if sign == "higher"]
+lower = [d for d, sign in signs.items() if sign == "lower"]
+for_which = " and ".join(higher) or "no defence"
+but_lower = f", lower for {' and '.join(lower)}" if lower else ""
 report.tradeoff(
     plane,
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
-    title=f"At matched AUC, {more} of {len(signs)} defences are significantly more accurate inside "
-    f"PPTP, {fewer} less",
+    title=f"At matched AUC, accuracy inside PPTP is significantly higher for {for_which}{but_lower}",
 )
 
 # %% [markdown]

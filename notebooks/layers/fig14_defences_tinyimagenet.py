@@ -211,15 +211,17 @@ def gain(defence, place, attack, other=scratch):
 
 
 # %%
-signs = []
+signs = {}
 for defence in ("RelaxLoss", "Adv-Reg"):
-    signs.append(report.effect(gain(defence, inside, "confidence"), "more", "less"))
-more, fewer = signs.count("more"), signs.count("less")
+    signs[defence] = report.effect(gain(defence, inside, "confidence"), "higher", "lower")
+higher = [defence for defence, sign in signs.items() if sign == "higher"]
+lower = [defence for defence, sign in signs.items() if sign == "lower"]
+for_which = " and ".join(higher) or "no defence"
+but_lower = f", lower for {' and '.join(lower)}" if lower else ""
 report.tradeoff(
     plane,
     null=None,
-    title=f"At matched AUC, {more} of 2 defences are significantly more accurate inside PPTP, "
-    f"{fewer} less",
+    title=f"At matched AUC, accuracy inside PPTP is significantly higher for {for_which}{but_lower}",
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
 )
@@ -302,7 +304,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** SELENA has one strength and is compared at that strength, not at matched AUC; its
 # note has the change of leakage. The paper says that gains are larger than on CIFAR-100 (Fig. 13),
-# which needs both data sets; it states no strengths. `fig13` retrains one stage more, so its
+# which needs both data sets. The paper states no strengths. `fig13` retrains one stage more, so its
 # networks differ.
 
 # %%

@@ -161,7 +161,7 @@ changes = [comparison.contrast((d, inside), (d, scratch), "RMIA") for d in defen
 larger = sum(change.low > 0 for change in changes)
 report.roc(
     curves,
-    title=f"At one strength, RMIA finds significantly more inside PPTP for {larger} of 2 defences",
+    title=f"At the same strength, the AUC of RMIA is larger inside PPTP for {larger} of 2 defences",
 )
 
 # %% [markdown]
@@ -213,7 +213,7 @@ more_accurate = {d: comparison.accuracy_difference((d, inside), (d, scratch)) fo
 # %%
 privacy = comparison.mean_contrast(ones, others, "auc")
 words = "significantly above 0", "significantly below 0", "not significantly different from 0"
-notes = {"comparable_privacy": f"The mean difference is {report.effect(privacy, *words)}."}
+notes = {"comparable_privacy": f"the mean difference is {report.effect(privacy, *words)}"}
 for name, change in zip(("relax_accuracy", "adv_accuracy"), changes, strict=True):
     notes[name] = report.listed({"AUC of RMIA, inside PPTP minus from scratch": change})
 report.judge(

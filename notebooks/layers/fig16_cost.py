@@ -204,6 +204,8 @@ report.curves(
     rows,
     "GFLOP",
     hue="training",
+    null=float(goal.mean()),
+    level="level of an accurate network, mean",
     title=f"PPTP needs {ratio.value:.2f} times the operations, {bill.value:.2f} times with "
     "ordinary training",
     xlabel="counted operations of a training, GFLOP",
@@ -238,7 +240,7 @@ for variant in (scratch, inside):
 share = kept[inside] / kept[scratch]
 half = epochs_needed(scratch) / 2
 never = {v: int((epochs_needed(v) > lengths[v]).sum()) for v in (inside, scratch)}
-note = f"Not accurate in the end: {never[inside]} inside PPTP, {never[scratch]} from scratch."
+note = f"not accurate in the end: {never[inside]} inside PPTP, {never[scratch]} from scratch"
 report.judge(
     claims,
     notes={"operations": note},

@@ -124,7 +124,7 @@ report.profile(
     begins=frozen,
     said="stages that did not train",
     title=f"The disparity of untrained stage 4 {shows} than that of planted stages 1 and 2",
-    ylabel="AUC of the distance, unseen against seen samples",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %%

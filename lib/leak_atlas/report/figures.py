@@ -497,7 +497,7 @@ def profile(
         if begins:
             hatch(ax, parts, begins, said)
 
-    ordered = [table.assign(_x=table["_at"]).sort_values("_x") for table in tables]
+    ordered = [table.assign(_x=table["_at"]).sort_values("_x", kind="stable") for table in tables]
     return draw(
         list(zip(ordered, (points, steps), strict=False)),
         hue=hue,
