@@ -198,7 +198,7 @@ report.tradeoff(
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
-    title=f"At matched AUC, accuracy inside PPTP is significantly higher for {for_which}{but_lower}",
+    title=f"Accuracy at matched AUC is significantly higher inside PPTP for {for_which}{but_lower}",
 )
 
 # %% [markdown]

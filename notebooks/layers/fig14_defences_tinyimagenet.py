@@ -221,7 +221,7 @@ but_lower = f", lower for {' and '.join(lower)}" if lower else ""
 report.tradeoff(
     plane,
     null=None,
-    title=f"At matched AUC, accuracy inside PPTP is significantly higher for {for_which}{but_lower}",
+    title=f"Accuracy at matched AUC is significantly higher inside PPTP for {for_which}{but_lower}",
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
 )
