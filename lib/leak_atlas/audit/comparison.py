@@ -564,6 +564,6 @@ def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Po
     first = line.mean_areas.min()
     last = line.mean_areas.max()
     return (
-        f"no epoch has the AUC of {attacker} on {names} (mean {areas}; "
-        f"the epochs reach {first:.3f} to {last:.3f})"
+        f"the AUC of {attacker} on {names} is {areas}, outside the line that serves as "
+        f"comparison ({first:.3f} to {last:.3f})"
     )
