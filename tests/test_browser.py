@@ -297,12 +297,17 @@ checkpoints = [0, 1, 2]"""  # explore/time
 
 def test_the_time_explorer_opens_runs_and_answers(page: "Page") -> None:
     run(page, "explore/time.py", SHORT)
-    before = said(page)
-    assert "Epoch 2: LiRA with its threshold at 10 % FPR" in before
-    handle = page.locator(".leak-atlas-epoch [role=slider]")
-    handle.focus()
-    handle.press("ArrowLeft")
-    assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+    figure = page.locator(".leak-atlas-figure[data-ready]")
+    figure.locator(".mark-image image").first.wait_for(timeout=60_000)
+    assert not violations(page, ".leak-atlas-instrument")
+    assert not page.evaluate(NARROW, 100)
+    says, card = page.locator(".leak-atlas-says"), figure.locator(".mark-text text tspan").first
+    assert "Epoch 2, LiRA at 10 % FPR" in says.inner_text()
+    figure.locator(".mark-image image[aria-label]").nth(3).click()
+    label = figure.locator(".mark-image image[aria-label]").nth(3).get_attribute("aria-label")
+    assert label and label.startswith(card.text_content() or "-")
+    page.locator("[data-pointer=epoch] input").press("ArrowLeft")
+    says.get_by_text("Epoch 1, LiRA at 10 % FPR").wait_for()
 
 
 def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_path: Path) -> None:
@@ -320,12 +325,10 @@ def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_
         page.on("requestfailed", lambda r: left.append(r.url) if r.failure != "csp" else None)
         page.goto(f"{address}/?token=atlas")
         page.goto(f"{address}/voila/render/time.ipynb?token=atlas")
-        page.locator(".leak-atlas-says").wait_for(timeout=180_000)
-        before = said(page)
-        handle = page.locator(".leak-atlas-epoch [role=slider]")
-        handle.focus()
-        handle.press("ArrowLeft")
-        assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+        slider = page.locator("[data-pointer=epoch] input")
+        slider.wait_for(timeout=180_000)
+        slider.press("ArrowLeft")
+        page.locator(".leak-atlas-says", has_text="Epoch 1, LiRA at 10 % FPR").wait_for()
         assert left and not [url for url in left if not url.startswith((address, "data:", "blob:"))]
 
 
