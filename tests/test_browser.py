@@ -268,19 +268,23 @@ def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:
     assert "L1 unstructured, Base: not trained yet" in said(page, before)
 
 
-def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2\nepochs = [2]\nround_epochs = [3]"
-    run(
-        page,
-        "explore/samples.py",
-        f"{smaller}\nscore_epochs = [2]\nnetworks = 16\nshare = 0.5\nwidths = [[3]]\nsteps = [[1]]",
+def test_the_samples_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2"
+    smaller += "\nepochs = [2]\nround_epochs = [3]\nscore_epochs = [2]\nnetworks = 16\nshare = 0.5"
+    run(page, "explore/samples.py", f"{smaller}\nninths = 6")
+    figure, says = page.locator(".leak-atlas-figure[data-ready]"), page.locator(".leak-atlas-says")
+    members = figure.locator(".mark-image image[aria-label]")
+    members.first.wait_for(timeout=60_000)
+    assert not violations(page, ".leak-atlas-instrument")
+    assert not page.evaluate(NARROW, 100)
+    assert "In epoch 2 of 3 of a round the window holds ranks 2 to 4" in says.inner_text()
+    members.nth(3).click()
+    card = figure.locator(".mark-text text tspan").first
+    card.filter(has_text=members.nth(3).get_attribute("aria-label") or "-").wait_for(
+        state="attached"
     )
-    before = said(page)
-    assert "In epoch 2 of 3 of a round the window is at ranks 2 to 4 of each class" in before
-    handle = page.locator(".leak-atlas-epoch [role=slider]")
-    handle.focus()
-    handle.press("ArrowRight")
-    assert "In epoch 3 of 3 of a round the window is at ranks 3 to 5" in said(page, before)
+    page.locator("[data-pointer=epoch] input").press("ArrowRight")
+    says.get_by_text("In epoch 3 of 3 of a round the window holds ranks 3 to 5").wait_for()
 
 
 SHORT = """axis = ['digits']
