@@ -283,7 +283,7 @@ def test_the_samples_explorer_opens_runs_and_answers(page: "Page") -> None:
     card.filter(has_text=members.nth(3).get_attribute("aria-label") or "-").wait_for(
         state="attached"
     )
-    page.locator("[data-pointer=epoch] input").press("ArrowRight")
+    page.locator("[data-pointer=epoch] input").fill("2")
     says.get_by_text("In epoch 3 of 3 of a round the window holds ranks 3 to 5").wait_for()
 
 
@@ -310,7 +310,7 @@ def test_the_time_explorer_opens_runs_and_answers(page: "Page") -> None:
     figure.locator(".mark-image image[aria-label]").nth(3).click()
     label = figure.locator(".mark-image image[aria-label]").nth(3).get_attribute("aria-label")
     assert label and label.startswith(card.text_content() or "-")
-    page.locator("[data-pointer=epoch] input").press("ArrowLeft")
+    page.locator("[data-pointer=epoch] input").fill("1")
     says.get_by_text("Epoch 1, LiRA at 10 % FPR").wait_for()
 
 

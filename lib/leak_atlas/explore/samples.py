@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from leak_atlas.localization.disparity import Arrays
 
 DEFENCES = ("RSW", "SWMR")
-ORDERS = {name: name for name in ("low-to-high", "high-to-low")}
-RANDOM = "random order"  # the control: the same scores, permuted
+RANDOM = "random order"  # the control: from low to high, of the same scores, permuted
+ORDERS = {"low-to-high": "low-to-high", "high-to-low": "high-to-low", RANDOM: "low-to-high"}
 PARTS, NEIGHBOURS = 4, 6  # parts of the ranking; members that are nearest to the chosen one
 BASE, WINDOW = "Base", "window"
 COLOURS = {BASE: charts.INK, WINDOW: look.COLOURS["B"]}
@@ -77,7 +77,7 @@ class Samples(Description):
         self.choices = [
             Choice("data", {name: name for name in studies}, first),
             Choice("defence", {name: name for name in DEFENCES}, DEFENCES[0]),
-            Choice("order", ORDERS | {RANDOM: RANDOM}, "low-to-high", meaning="of the scores"),
+            Choice("order", ORDERS, "low-to-high", meaning="of the scores"),
             Choice("attack", attacks, next(iter(attacks))),
             Choice("width", widths, f"{ninths}/9", meaning=width),
             Choice("step", steps, str(step), meaning="members an epoch"),
@@ -94,8 +94,7 @@ class Samples(Description):
         study = self.study(state)
         members = study.setup.design.members(0) / study.data.classes
         width = max(1, round(members * self.value(state, "width") / 9))
-        order = ORDERS.get(state["order"], "low-to-high")
-        return Window(width, self.value(state, "step"), order)
+        return Window(width, self.value(state, "step"), self.value(state, "order"))
 
     def ranking(self, state: State) -> Step:
         """The scores by which members are ordered."""
@@ -120,7 +119,7 @@ class Samples(Description):
     def beginning(self) -> list[list[Step]]:
         """What a notebook trains: on all data Base, both defences and their control's order."""
         start = {choice.name: choice.start for choice in self.choices}
-        steps = [[study.ranking.shuffle() for study in self._studies.values()]]
+        steps: list[list[Step]] = [[each.ranking.shuffle() for each in self._studies.values()]]
         for data, defence, attack in product(self._studies, DEFENCES, self._attackers):
             steps += self.steps(start | {"data": data, "defence": defence, "attack": attack})
         return steps
@@ -134,7 +133,10 @@ class Samples(Description):
         study, pool, window = self.study(state), self._pool(state["data"]), self.window(state)
         if not (scores := self._shelf.results([study.ranking, self.ranking(state)])):
             return {}
-        members = [pool.members(target, *scores, window.order) for target in range(study.targets)]
+        ranking, by_score = scores
+        members = [
+            pool.members(target, ranking, by_score, window.order) for target in range(study.targets)
+        ]
         attacks = {
             name: results[0]
             for name, (_, attack) in self.measured(state).items()
@@ -148,7 +150,7 @@ class Samples(Description):
             for rank in range(chosen["rank"].max() + 1)
         ]
         rows["exposure"] = [row for each in attacks.items() for row in _by_rank(*each, members)]
-        rows["parts"] = [row for each in attacks.items() for row in _by_part(*each, scores[0])]
+        rows["parts"] = [row for each in attacks.items() for row in _by_part(*each, ranking)]
         return rows
 
     def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
@@ -432,7 +434,7 @@ def _parts(width: int) -> Chart:
     """AUC of each quarter before and after, with 95 % intervals."""
     words = charts.calculate(interval=charts.INTERVAL)
     title = "quarter of the scores, from the lowest"
-    shown = {
+    shown: dict[str, Any] = {
         "x": by("quarter:O", title=title, axis={"labelAngle": 0}),
         "xOffset": by("variant:N", sort=[*COLOURS]),
         "color": VARIANT,
