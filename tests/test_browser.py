@@ -45,7 +45,7 @@ def served(place: Path, *command: str) -> Iterator[str]:
         port = probe.getsockname()[1]
     environment = os.environ | {
         "JUPYTER_CONFIG_PATH": str(paths.NOTEBOOKS / ".jupyter"),
-        "PYTHONPATH": str(paths.ROOT),
+        "PYTHONPATH": f"{paths.ROOT}/lib{os.pathsep}{paths.ROOT}",
         "LEAK_ATLAS_OUTPUTS": str(place / "outputs"),
         "HOME": str(place),
     }

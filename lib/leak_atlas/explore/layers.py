@@ -13,9 +13,8 @@ networks have seen. That share is its *rank*; the AUC is the mean rank of the un
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +48,7 @@ MAIN = ("data set", "architecture", "training", "augmentation")
 BOTH, ONE = "seen by both networks", "seen by M_all alone"
 GROUPS = {BOTH: charts.GREY, ONE: charts.PURPLE}
 SHOWN = 9  # samples in a strip
+SideRows: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, Any]]]  # cells and paths
 
 
 class Layers(Description):
@@ -72,7 +72,7 @@ class Layers(Description):
         objectives: Mapping[str, Objective] | None = None,
     ) -> None:
         self._begun, self._moments = {"A": first, "B": second}, tuple(moments)
-        self._shelf = Shelf()
+        self._shelf, self._made = Shelf(), dict[Any, SideRows]()
         self.choices = [
             _choice(letter, factor, self._begun[letter], objectives or {"none": CrossEntropy()})
             for letter, factor in product(COLOURS, [*MAIN, *(f for f in FACTORS if f not in MAIN)])
@@ -132,14 +132,16 @@ class Layers(Description):
         made["pictures"] = [_picture(*each) for each in sorted(samples, key=lambda each: each[1])]
         return made
 
-    @lru_cache(maxsize=8)  # noqa: B019  (an explorer lives as long as its kernel)
-    def _side(self, setting: Setting, parts: Any) -> tuple[list[Any], list[Any]] | None:
-        epochs = [m or setting.schedule.epochs for m in setting.moments(self._moments)]
+    def _side(self, setting: Setting, parts: Any) -> SideRows | None:
+        """Cells and paths of what is stored of a side, made once."""
         results = {}
-        for moment, epoch in zip(setting.moments(self._moments), epochs, strict=True):
+        for moment in setting.moments(self._moments):
             if found := self._shelf.results(setting.distances(moment, parts)):
-                results[epoch] = found
-        return _side_rows(setting.data.name, results) if results else None
+                results[moment or setting.schedule.epochs] = found
+        key = setting, parts, *results
+        if results and key not in self._made:
+            self._made[key] = _side_rows(setting.data.name, results)
+        return self._made.get(key)
 
     # ------------------------------------------------------------ figure
 
@@ -274,7 +276,7 @@ def _mean(values: Sequence[NDArray], chosen: Sequence[NDArray[np.bool_]]) -> NDA
     return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
 
 
-def _side_rows(data: str, results: Mapping[int, Sequence[Arrays]]) -> tuple[list[Any], list[Any]]:
+def _side_rows(data: str, results: Mapping[int, Sequence[Arrays]]) -> SideRows:
     """Cells and paths of one probe; `results` has an array for each pair, by epoch."""
     first = next(iter(results.values()))
     parts = bytes(first[0]["parts"]).decode().split("\n")

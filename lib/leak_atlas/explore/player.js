@@ -28,7 +28,7 @@ window.leakAtlas ??= (() => {
     const show = value => {
       const at = values.findIndex(each => String(each) === String(value));
       if (slider) input.value = at; else input.selectedIndex = at;
-      input.ariaValueText = told.textContent = value;
+      if (slider) input.ariaValueText = told.textContent = value;
     };
     if (!play) return { parts: [box], show, end() {} };
     let timer = null;
