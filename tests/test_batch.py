@@ -460,7 +460,7 @@ def test_only_images_that_were_resized_have_pixels_below_the_title(
 
 
 # Core-seconds, as a plan prices them on a machine of which it knows nothing. `bench.where` measured
-# that they take 1.7 (pruning) to 2.9 times (time) less: 600, 330, 415, 260 and 120.
+# that they take 1.2 to 1.8 times less: 600, 330, 415, 260 and 120.
 BUDGET = {
     "layers": 1255,
     "weights": 625,
