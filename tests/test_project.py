@@ -157,7 +157,6 @@ ORDER = [
     "report",
     "own",
     "explore",
-    "engine.kernels",
     "report.batch",
     "__main__",
 ]
