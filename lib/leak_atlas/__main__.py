@@ -175,10 +175,8 @@ def report(profile: str) -> None:
     print(f"index: {folder / 'index.html'}")
     names = contents.publish(folder, paths.reports())
     print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
-    if contents.refresh_findings(
-        paths.ROOT / "docs/findings.md", contents.results_table(paths.reports())
-    ):
-        print("docs/findings.md: results table refreshed")
+    table = contents.results_table(paths.reports())
+    contents.refresh_findings(paths.ROOT / "docs/findings.md", table)
 
 
 @commands.command()

@@ -248,8 +248,6 @@ def judged(**changes: Any) -> dict[str, str | bytes]:
 
 
 RUNS = [
-    (judged(value="missing"), "claim 'x' has no 'value', as another version"),
-    (judged(verdict="maybe"), "claim 'x' has an unknown verdict"),
     (judged(), "one.ipynb is not a notebook"),
     ({"one.run.json": "[]"}, "one.run.json takes dict"),
     ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
@@ -267,32 +265,6 @@ def test_what_a_run_has_left_is_checked(
     for name, content in left.items():
         (place / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     refused("report odd", words, capsys, here)
-
-
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        ({"claims": [CLAIM | {"verdict": "maybe"}]}, "as another version of the library wrote it"),
-        ({"claims": [{"name": "x"}]}, "claim 'x' has no 'text'"),
-    ],
-)
-def test_published_claims_of_another_version_are_named(
-    entry: dict[str, Any], words: str, here: Path, capsys: Any
-) -> None:
-    place = paths.reports() / "odd"
-    (place / "odd").mkdir(parents=True)
-    (place / "odd/one.ipynb").write_text(
-        '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-    )
-    known = {
-        "notebook": "odd/one",
-        "title": "Odd",
-        "setting": "",
-        "status": "executed",
-        "claims": [],
-    }
-    (place / "results.json").write_text(json.dumps([known | entry]))
-    refused("site", words, capsys, here)
 
 
 # ---------------------------------------------------------------- what lies beside the results

@@ -6,8 +6,6 @@ import ast
 import base64
 import re
 import shutil
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
@@ -31,9 +29,8 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
-RULES = (
-    '<p><small>{} here; each stands next to its <a href="#verdicts">verdict</a>, below.</small></p>'
-)
+RULES = "The rules were written here; each stands next to its {}, below."
+VERDICT = '<a href="#verdicts">verdict</a>'
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
@@ -65,7 +62,6 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         tags = cell.metadata.get("tags")
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
         cell.id = f"cell-{index}"
-        cell.source = _without_paths(cell.source)
         if cell.cell_type == "code":
             runs += 1
             cell.execution_count = runs if cell.execution_count else None
@@ -80,19 +76,17 @@ def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> 
     """Puts in short what claims say below the title; of their two tables, that of the rules gives
     way to the other.
     """
-    first = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
-    if first:
-        head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
-        parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
-        first.source = "\n\n".join(part for part in parts if part)
-    written = "The rule was written" if len(rows) == 1 else f"{len(rows)} rules were written"
+    first = next(cell for cell in notebook.cells if cell.cell_type == "markdown")
+    head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
+    parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
+    first.source = "\n\n".join(part for part in parts if part)
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
         data = output.get("data", {})
         if ledger.MIME in data:
             data["text/html"] = ledger.page_of_claims(data[ledger.MIME])
         elif ledger.RULE in data.get("text/html", ""):
-            data["text/html"] = RULES.format(written)
-            data["text/plain"] = f"{written} here"
+            data["text/html"] = f"<p><small>{RULES.format(VERDICT)}</small></p>"
+            data["text/plain"] = RULES.format("verdict")
 
 
 def _noise(output: NotebookNode) -> bool:
@@ -102,45 +96,24 @@ def _noise(output: NotebookNode) -> bool:
 
 def _clean_output(output: NotebookNode, count: int) -> NotebookNode:
     """The output without what a static page cannot show."""
-    if output.output_type == "stream":
-        output.text = _without_paths(re.sub(r"(?m)^.*\r(?!\n)", "", output.text))
-        return output
-    if output.output_type == "error":
-        output.evalue = _without_paths(output.evalue)
-        output.traceback = [_without_paths(line) for line in output.traceback]
-        return output
     if "execution_count" in output:
         output.execution_count = count
-    if WIDGET in output.data:
+    if WIDGET in output.get("data", {}):
         picture = {kind: data for kind, data in output.data.items() if kind == "image/png"}
         output.data, output.metadata = {**picture, "text/plain": LIVE}, {}
-    for kind in TEXTS & output.data.keys():
+    if "text" in output:
+        output.text = _without_paths(output.text)
+    for kind in TEXTS & output.get("data", {}).keys():
         output.data[kind] = _without_paths(output.data[kind])
     return output
 
 
 def _without_paths(text: str) -> str:
-    """No absolute path of this machine: folders by their names."""
-    for folder, name in _folders().items():
-        text = re.sub(rf"(?<![\w+]){re.escape(folder)}(?![\w.-])", name, text)
+    """No folder of this machine."""
+    named = {paths.outputs(): "outputs", paths.ROOT: ".", Path.home(): "~"}
+    for folder, name in named.items():
+        text = text.replace(str(folder), name)
     return text
-
-
-def _folders() -> dict[str, str]:
-    """Longest first, so that a folder inside another keeps its own name."""
-    known = {
-        paths.store(): "store",
-        paths.data(): "data",
-        paths.outputs(): "outputs",
-        paths.NOTEBOOKS: "notebooks",
-        paths.ROOT / "lib": "lib",
-        paths.ROOT: ".",
-        Path(sys.prefix): "env",
-        Path.home(): "~",
-        Path(tempfile.gettempdir()): "…",
-    }
-    named = {str(folder): name for folder, name in known.items() if len(folder.parts) > 1}
-    return dict(sorted(named.items(), key=lambda item: -len(item[0])))
 
 
 # ---------------------------------------------------------------- which version
@@ -164,7 +137,7 @@ def _code(notebook: NotebookNode) -> list[str]:
     """The code of each cell in one layout."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     own = [cell for cell in cells if INJECTED not in cell.metadata.get("tags", [])]
-    return [_laid_out(_without_paths(cell.source)) for cell in own]
+    return [_laid_out(cell.source) for cell in own]
 
 
 def _laid_out(source: str) -> str:
@@ -215,20 +188,29 @@ def _lift_first_figure(notebook: NotebookNode) -> None:
     """Moves the first figure below *In short*, where a reader sees it without scrolling."""
     import nbformat
 
-    at = next((i for i, cell in enumerate(notebook.cells) if ANSWER.match(cell.source)), None)
-    if at is None:
+    answered = ANSWER.match(notebook.cells[0].source)
+    drawn = _first_figure(notebook)
+    if not (answered and drawn):
         return
-    for cell in notebook.cells[at:]:
-        for place, output in enumerate(cell.get("outputs", ())):
+    outputs, place = drawn
+    figure = outputs[place]
+    outputs[place] = nbformat.v4.new_output("display_data", {"text/html": LIFTED})
+    answer, rest = answered.groups()
+    notebook.cells[:1] = [
+        nbformat.v4.new_markdown_cell(answer),
+        nbformat.v4.new_code_cell("", outputs=[figure]),
+        nbformat.v4.new_markdown_cell(rest),
+    ]
+
+
+def _first_figure(notebook: NotebookNode) -> tuple[list[NotebookNode], int] | None:
+    """The outputs among which the first figure is, and its place there."""
+    for cell in notebook.cells:
+        outputs = cell.get("outputs", [])
+        for place, output in enumerate(outputs):
             if "image/png" in output.get("data", {}):
-                answer, rest = ANSWER.match(notebook.cells[at].source).groups()  # type: ignore[union-attr]
-                cell.outputs[place] = nbformat.v4.new_output("display_data", {"text/html": LIFTED})
-                notebook.cells[at : at + 1] = [
-                    nbformat.v4.new_markdown_cell(answer),
-                    nbformat.v4.new_code_cell("", outputs=[output]),
-                    nbformat.v4.new_markdown_cell(rest),
-                ]
-                return
+                return outputs, place
+    return None
 
 
 def write_page(folder: Path, name: str, title: str, home: str = "index.html") -> bool:
