@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from leak_atlas import BadInput, duration, lab, report
+from leak_atlas import duration, lab, report
 from leak_atlas.__main__ import main
 from leak_atlas.engine import paths, store
 from leak_atlas.lab.declare import (
@@ -177,32 +177,6 @@ report.judge(claims, right=gap, always=gap)
     assert found["right"] >= {"holds", "fails"} and found["always"] == {"holds"}
 
 
-def test_an_unwritable_folder_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(tmp_path / "file" / "below"))
-    assert main(["reproduce", "--profile", "smoke"]) == 2
-    assert "LEAK_ATLAS_OUTPUTS" in capsys.readouterr().err
-
-
-def test_unknown_data_and_a_pool_too_large_stop_before_training(tmp_path: Path) -> None:
-    only = ["layers/own01*", "--profile", "smoke"]
-    for extra, words in (
-        (["-p", "data=cifar11"], "did you mean 'cifar10'"),
-        (["-p", "data=cifar100"], "atlas data get"),
-    ):
-        done = command(*only, *extra, outputs=tmp_path, LEAK_ATLAS_DATA=str(tmp_path / "none"))
-        assert done.returncode == 2 and words in done.stderr, done.stderr
-        told = [line for line in done.stderr.splitlines() if words in line]
-        assert len(told) == len(done.stderr.splitlines()) <= 2, (
-            "the reason once, and the notebook that it stops"
-        )
-    done = command(*only, "-p", "pool=100000", outputs=tmp_path)
-    assert done.returncode == 2 and "pool" in done.stderr
-    assert not (tmp_path / "store").exists() or not any((tmp_path / "store").glob("??/*"))
-
-
 def test_a_failing_notebook_leaves_the_others_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -359,24 +333,6 @@ def test_what_cannot_be_planned_names_its_notebook(
 def test_times_are_in_units_that_people_use() -> None:
     texts = [duration(seconds) for seconds in (0.3, 89, 200, 5400, 3 * 86_400, 2e9)]
     assert texts == ["0 s", "89 s", "3.3 minutes", "1.5 hours", "3.0 days", "63 years"]
-
-
-def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = next(one for one in ALL if one.name.startswith("layers/own01"))
-    file = tmp_path / "odd" / f"{one.name}.yaml"
-    file.parent.mkdir(parents=True)
-    monkeypatch.setattr(paths, "PARAMS", tmp_path)
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    for text, words in (
-        ("lr: 1e-3", "write 1.0e-3"),
-        ("learning_rate: 0.1", "unknown parameter"),
-        ("lr: [", "not YAML"),
-    ):
-        file.write_text(text)
-        with pytest.raises(BadInput, match=words):
-            parameters(one, "odd")
-    file.write_text("lr: 1")
-    assert parameters(one, "odd") == {"lr": 1.0}
 
 
 def test_sizes_stand_below_the_title_once() -> None:
