@@ -285,9 +285,7 @@ def test_a_cell_holds_as_many_points_of_the_lattice_as_any_other(networks):
 
 def test_logarithmic_histograms_share_an_axis_and_show_their_means():
     rare = (np.repeat([0.0, 1.0], [999, 1]), np.repeat([0.0, 1.0], [500, 500]))
-    fig = report.histograms(
-        {"rare": rare, "even": rare[::-1]}, ("members", "others"), log=True
-    )
+    fig = report.histograms({"rare": rare, "even": rare[::-1]}, ("members", "others"), log=True)
     assert {ax.get_yscale() for ax in fig.axes} == {"log"}
     ((low, high),) = {ax.get_ylim() for ax in fig.axes}
     assert 0 < low < 0.001 and high > 0.999, "every share that is not zero lies within"

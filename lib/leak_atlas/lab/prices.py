@@ -97,9 +97,11 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     for steps, device, seconds in done:
         if operations := sum(map(work, steps)):
             found[device, _sort(steps[0])].append(seconds / operations)
+    known = {sort: median(each) for sort, each in found.items() if len(each) >= ENOUGH}
+    if not known:
+        return
     seen = paces()
-    for (device, sort), each in found.items():
-        if len(each) >= ENOUGH:
-            seen.setdefault(device, {})[sort] = median(each)
+    for (device, sort), pace in known.items():
+        seen.setdefault(device, {})[sort] = pace
     with suppress(OSError):  # those who could not store their results have said so
         files.write(paths.store() / FILE, json.dumps(seen))

@@ -122,13 +122,12 @@ def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     """
     table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
     given = table[value]
-    estimates = len(table) and isinstance(given.iloc[0], Estimate)
+    if len(table) and isinstance(given.iloc[0], Estimate):
+        known = pd.DataFrame([vars(one) for one in given], index=table.index)
+    else:
+        known = table.assign(value=given)
     for end, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-        if estimates:
-            numbers = [getattr(one, end) for one in given]
-        else:
-            numbers = table.get(end, given)
-        table[column] = np.clip(np.asarray(numbers, float), -FAR, FAR)
+        table[column] = known.get(end, given).astype(float).clip(-FAR, FAR)
     return table
 
 
