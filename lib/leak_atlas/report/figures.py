@@ -576,6 +576,8 @@ def against_paper(
         ax.set_yticks(range(len(names)), names)
         ax.set(xlim=shown, ylim=(len(names) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
+        if shown[0] < 0 < shown[1]:
+            ax.axvline(0, **GUESS)
         if printed["_y"].notna().any():
             colour = looks[None].colour if None in looks else QUIET
             ax.plot([], [], label=sheet.proper(source), marker="o", color=colour, **HOLLOW)

@@ -192,7 +192,10 @@ class Judgement:
 
 
 RULE = "Counts as holding if"
-HEAD = ("Verdict", "Claim", "Measured", RULE, "Control")
+HEADS = {
+    "html": ("Verdict", "Claim", "Measured", "Control"),  # the rules are folded below the table
+    "md": ("Verdict", "Claim", "Measured", RULE, "Control"),
+}
 
 
 def failed(row: Mapping[str, Any]) -> list[str]:
@@ -245,7 +248,14 @@ def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = ""
         "weight": weight,
         "measured": measured,
     }
-    return drawn(f"claims.{kind}", claims=rows, head=HEAD, numeric=(), caption=caption, **words)
+    return drawn(
+        f"claims.{kind}",
+        claims=rows,
+        head=HEADS.get(kind, ()),
+        numeric=(),
+        caption=caption,
+        **words,
+    )
 
 
 def judge(
@@ -273,7 +283,7 @@ def judge(
     missing = [name for name in names if name not in estimates]
     missing += [name for name in claims.regime if name not in regime]
     if missing:
-        raise BadInput(f"not judged, for want of an estimate or of a regime: {', '.join(missing)}")
+        raise BadInput(f"not judged: {', '.join(missing)}")
     learnt = {name: _value(regime[name]) for name in claims.regime}
     rows = []
     for claim in claims:
