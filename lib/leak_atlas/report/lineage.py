@@ -119,7 +119,8 @@ def _audited(arrays: Mapping[str, Any]) -> str:
     count = int(sum(arrays["duplicates"]))
     findings = [f"{'✗' if count else '✓'} {count or 'no'} duplicates across splits"]
     if "blind" in arrays:
-        auc = Estimate(*map(float, arrays["blind"]))
+        value, low, high = map(float, arrays["blind"])
+        auc = Estimate(value, low, high)
         mark, can = ("✗", "can") if auc.low > 0.5 else ("✓", "cannot")
         text = f"a blind classifier on the inputs {can} tell members from non-members"
         findings.append(f"{mark} {text}: AUC {auc:.3f}")

@@ -242,7 +242,8 @@ def _name_crossed(ax: Axes, row: Any, column: Any) -> None:
     if place.is_first_row():
         name_panel(ax, str(column))
     if place.is_first_col():
-        height = ax.get_position().height * ax.figure.get_figheight()
+        fig: Any = ax.figure
+        height = ax.get_position().height * fig.get_figheight()
         name = wrapped(str(row), height, 10)
         ax.set_ylabel(name, fontweight="bold", fontsize=9.5, color=INK)
 
@@ -250,8 +251,9 @@ def _name_crossed(ax: Axes, row: Any, column: Any) -> None:
 def room(ax: Axes) -> float:
     """About how wide a panel is, inches."""
     place: Any = ax.get_subplotspec()
+    fig: Any = ax.figure
     share = len(place.colspan) / place.get_gridspec().ncols
-    return float(0.8 * share * ax.figure.get_figwidth() - 0.15)
+    return float(0.8 * share * fig.get_figwidth() - 0.15)
 
 
 def name_panel(ax: Axes, name: str, width: float = 0.0) -> None:
