@@ -173,22 +173,23 @@ def parameters(
     parameter; a notebook's own file may differ.
     """
     folder, defaults = _of_profile(profile), notebook.defaults
-    given: dict[str, Any] = {}
-
-    def take(values: dict[str, Any], where: str) -> None:
-        for name in values.keys() & defaults.keys():
-            given[name] = _like(defaults[name], values[name], f"{where}: {name}")
-
+    given: dict[str, tuple[Any, str]] = {}  # values, and where they stand
     for path in (folder / name for name in _files(notebook)):
         if path.exists():
             where = str(path.relative_to(paths.ROOT))
             values = files.from_yaml(files.text(path), where, dict[str, Any] | None) or {}
             known = _every_parameter() if path.name == COMMON else set(defaults)
-            for name in values.keys() - known:
-                raise BadInput(f"{where}: unknown parameter '{name}'{nearest(name, known)}")
-            take(values, where)
-    take(extra or {}, "-p")
-    return {name: given[name] for name in defaults if name in given}
+            for name, value in values.items():
+                if name not in known:
+                    raise BadInput(f"{where}: unknown parameter '{name}'{nearest(name, known)}")
+                given[name] = value, where
+    given |= {name: (value, "-p") for name, value in (extra or {}).items()}
+    fitting = {}
+    for name, default in defaults.items():
+        if name in given:
+            value, where = given[name]
+            fitting[name] = _like(default, value, f"{where}: {name}")
+    return fitting
 
 
 def _every_parameter() -> set[str]:
