@@ -38,15 +38,6 @@ def git(*arguments: str) -> str:
     ).stdout
 
 
-def test_condas_door_opens_on_the_same_list() -> None:
-    environment = yaml.safe_load((paths.ROOT / "environment.yml").read_text())
-    python, pip, from_pip = environment["dependencies"]
-    assert python == f"python{PROJECT['project']['requires-python']}"
-    assert pip == "pip"
-    assert from_pip == {"pip": ["-e .[dev]"]}
-    assert "dev" in PROJECT["project"]["optional-dependencies"]
-
-
 def test_torch_and_torchvision_are_pinned_together() -> None:
     pinned = [
         line for line in PROJECT["project"]["dependencies"] if re.match(r"torch(vision)?==", line)
