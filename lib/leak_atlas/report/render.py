@@ -30,7 +30,6 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
-INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
 SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
@@ -164,8 +163,7 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     shown = _as_read(clean(notebook))
     made = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too
-    made = re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)
-    return INTERVAL.sub(r"\1 ", made)  # on paper a column may be no wider than one of its ends
+    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)
 
 
 def _as_read(notebook: NotebookNode) -> NotebookNode:
