@@ -243,7 +243,7 @@ def _name_crossed(ax: Axes, row: Any, column: Any) -> None:
         name_panel(ax, str(column))
     if place.is_first_col():
         fig: Any = ax.figure
-        height = ax.get_position().height * fig.get_figheight()
+        height = 0.72 * fig.get_figheight() / place.get_gridspec().nrows
         name = wrapped(str(row), height, 10)
         ax.set_ylabel(name, fontweight="bold", fontsize=9.5, color=INK)
 
