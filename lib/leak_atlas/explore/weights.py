@@ -221,6 +221,6 @@ def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> li
         for rate in rates:
             shares = (places < round(rate * size)).mean(axis=1)
             times = charts.interval(audit.mean_ci(shares / rate), "times")
-            of = f"{100 * shares.mean():.2g} % of the {places.shape[1]:,} weights of {part}"
+            of = f"{100 * shares.mean():.3g} % of the {places.shape[1]:,} weights of {part}"
             cells.append({"part": part, "at": rate, "meaning": of} | times)
     return cells
