@@ -544,6 +544,7 @@ def tradeoff(
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xlim=across, ylim=(low - 0.07 * (high - low), high))  # room for the arrow
+        ax.locator_params(axis="x", nbins=4 if facet in table else 7)
 
     fig = draw(
         [(table, points)],
@@ -558,8 +559,8 @@ def tradeoff(
         words={"xlabel": x, "ylabel": y, **words},
     )
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic"}
-    place = fig.axes[0].transAxes
-    fig.axes[0].text(0.99, 0.015, better, transform=place, color=QUIET, **corner)
+    for ax in fig.axes:
+        ax.text(0.99, 0.015, better, transform=ax.transAxes, color=QUIET, **corner)
     return fig
 
 
@@ -598,6 +599,8 @@ def against_paper(
         ax.set_yticks(range(len(settings)), [textwrap.fill(name, letters) for name in settings])
         ax.set(xlim=shown, ylim=(len(settings) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
+        if shown[0] < 0 < shown[1]:
+            ax.axvline(0, label="no difference (0)", **GUESS)
         if printed["_y"].notna().any():
             ax.plot([], [], label=sheet.proper(source), marker="o", **hollow)
 

@@ -31,9 +31,7 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
-RULES = (
-    '<p><small>{} here; each stands next to its <a href="#verdicts">verdict</a>, below.</small></p>'
-)
+RULES = '<p><small>{}, before any result. The <a href="#verdicts">verdicts</a> follow below.</small></p>'
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
@@ -85,14 +83,15 @@ def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> 
         head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
         parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
         first.source = "\n\n".join(part for part in parts if part)
-    written = "The rule was written" if len(rows) == 1 else f"{len(rows)} rules were written"
+    rules = "rule" if len(rows) == 1 else f"{len(rows)} rules"
+    fixed = f"This code fixed the {rules} of this page"
     for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
         data = output.get("data", {})
         if ledger.MIME in data:
             data["text/html"] = ledger.page_of_claims(data[ledger.MIME])
         elif ledger.RULE in data.get("text/html", ""):
-            data["text/html"] = RULES.format(written)
-            data["text/plain"] = f"{written} here"
+            data["text/html"] = RULES.format(fixed)
+            data["text/plain"] = fixed
 
 
 def _noise(output: NotebookNode) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -37,6 +38,7 @@ def plain(value: Any) -> str:
         text = f"{value:.3f}" if value == 0 or 1e-3 <= abs(float(value)) < 100 else f"{value:.4g}"
     else:
         return str(value)
+    text = re.sub(r"-(0\.0+)(?!\d)", r"\1", text)  # no negative zero
     return text.replace("-", "−").replace("nan", "–").replace("inf", "∞")
 
 
