@@ -89,7 +89,7 @@ claims = report.claims(
     ),
     report.Claim(
         "not_sizes",
-        f"The {top:.0%} top weights hold more of the score than with shuffled gradients",
+        f"The top {top:.0%} of weights hold more of the score than with shuffled gradients",
         quantity=f"{held}, for vulnerability minus with shuffled gradients",
         above=0.0,
         margin=0.05,
