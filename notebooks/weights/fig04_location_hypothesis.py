@@ -60,7 +60,6 @@ claims = report.claims(
         quote="the almost same final accuracy of M1 and M2",
         section="4.4",
         control="the same number of epochs; paired over networks",
-        headline=True,
     ),
     report.Claim(
         "mask_alone",

@@ -19,11 +19,19 @@ from typing import Any
 from markupsafe import Markup
 
 from leak_atlas import BadInput
-from leak_atlas.engine import files
+from leak_atlas.engine import files, paths
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn
 from leak_atlas.report.papers import GROUPS, PAPERS, Paper, paper_of
-from leak_atlas.report.render import EARLIER, clean, earlier, pictures, style, write_page
+from leak_atlas.report.render import (
+    EARLIER,
+    GLOSSARY,
+    clean,
+    earlier,
+    pictures,
+    style,
+    write_page,
+)
 
 __all__ = ["index", "publish", "published", "refresh_findings", "results_table", "site"]
 
@@ -74,11 +82,20 @@ def _order(entry: Entry) -> tuple[int, str, str]:
 
 def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but the pages, and `index.md`, both whole or not at
-    all.
+    all, and the glossary of the pages.
     """
     found = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
     for kind in ("html", "md"):
         files.write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+    _write_glossary(run_folder)
+
+
+def _write_glossary(place: Path) -> None:
+    """docs/glossary.md as a page beside the index in `place`."""
+    from nbconvert.filters import markdown2html
+
+    words = Markup(markdown2html((paths.ROOT / "docs/glossary.md").read_text()))
+    files.write(place / GLOSSARY, drawn("glossary.html", words=words, style=style()))
 
 
 def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> dict[str, Any]:
@@ -189,7 +206,8 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         if entry["status"] != "executed" or _folder(entry) == OWN:
             continue
         name = entry["notebook"]
-        node = clean(files.notebook(run_folder / f"{name}.ipynb"))
+        glossary = "../" * (3 + name.count("/")) + "docs/glossary.md"
+        node = clean(files.notebook(run_folder / f"{name}.ipynb"), glossary)
         texts[name] = nbformat.writes(node) + "\n"
         size = len(texts[name].encode()) / 1e6
         if size > LIMIT / 1e6:
@@ -274,6 +292,7 @@ def site(reports_folder: Path, place: Path) -> list[str]:
             pages = [pool.submit(_report_page, draft, entry) for entry in found]
             shown = [page.result() for page in pages]
         files.write(draft / "index.html", _contents(shown, "", "html"))
+        _write_glossary(draft)
         shutil.rmtree(place, ignore_errors=True)
         draft.replace(place)
     finally:

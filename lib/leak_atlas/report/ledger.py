@@ -202,12 +202,15 @@ HEADS = {
 
 
 def failed(row: Mapping[str, Any]) -> list[str]:
-    return [f"manipulation check failed: {check}" for check in row.get("inert", ())]
+    return [
+        f"manipulation check failed: it was not found that {check}"
+        for check in row.get("inert", ())
+    ]
 
 
 def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met."""
-    return failed(row) + [f"outside the regime: {what}" for what in row.get("outside", ())]
+    return failed(row) + [f"not trained as required: {what}" for what in row.get("outside", ())]
 
 
 def weight(row: Mapping[str, Any]) -> str:

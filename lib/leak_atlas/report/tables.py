@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Table", "rows", "table"]
 
 UNRESOLVED = "below resolution"
-LEGEND = "Below resolution: too few points to measure this number"
+LEGEND = "Below resolution: too few points, or no network with this AUC, to measure this number"
 
 
 def plain(value: Any) -> str:
