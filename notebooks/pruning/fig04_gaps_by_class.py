@@ -59,8 +59,8 @@ from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 tuned = "fine-tuned dense"
 larger = "share of classes with a larger"
 quote = (
-    "The divergence of confidence (a) and sensitivity (b) between members and nonmembers "
-    "is increased"
+    "The divergence of confidence (a) and sensitivity (b) between members and nonmembers is "
+    "increased"
 )
 claims = report.claims(
     report.Claim(
@@ -71,8 +71,7 @@ claims = report.claims(
         margin=0.17,
         ours="our control",
         control="fine-tuning for the same number of epochs, nothing pruned; each class of each "
-        "target "
-        "is compared with itself",
+        "target is compared with itself",
         headline=True,
     ),
     report.Claim(
@@ -188,9 +187,8 @@ report.profile(
     "class",
     hue="network",
     null=None,
-    title=f"In pruned networks the confidence gap differs among classes {ratio:.1f} times as "
-    "much as by "
-    "chance",
+    title=f"In pruned networks the confidence gap differs among classes {ratio:.1f} times as much "
+    "as by chance",
     xlabel="number of the class, largest gap of the dense network first",
     ylabel="confidence gap",
 )

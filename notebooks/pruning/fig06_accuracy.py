@@ -59,8 +59,7 @@ claims = report.claims(
         "near_dense",
         f"At {low:.0%} sparsity every pruner costs less than 2 points of test accuracy",
         quantity="test accuracy: pruned minus fine-tuned dense network, the lowest of four "
-        "pruners' "
-        "differences",
+        "pruners' differences",
         above=-0.02,
         margin=0.02,
         paper="Fig. 6",
@@ -85,9 +84,8 @@ claims = report.claims(
     report.Claim(
         "weights_are_cheaper",
         "Removing single weights costs less test accuracy than removing filters",
-        quantity=f"test accuracy at {high:.0%} sparsity: L1 unstructured minus L1 structured, "
-        "and minus "
-        "L2 structured; the lower of both differences",
+        quantity=f"test accuracy at {high:.0%} sparsity: L1 unstructured minus L1 structured, and "
+        "minus L2 structured; the lower of both differences",
         above=0.0,
         margin=0.02,
         paper="Fig. 6",
@@ -99,8 +97,7 @@ claims = report.claims(
         "sometimes_better",
         "One of four pruners at some sparsity makes networks more accurate than fine-tuning alone",
         quantity="test accuracy: pruned minus fine-tuned dense network, the highest difference "
-        "over "
-        "pruners and sparsities",
+        "over pruners and sparsities",
         above=0.0,
         margin=0.02,
         paper="Fig. 6",

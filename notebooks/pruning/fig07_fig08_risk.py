@@ -59,11 +59,9 @@ claims = report.claims(
     report.Claim(
         "same_attack",
         f"At {low:.0%} sparsity each of four pruners raises the attack accuracy of SAMIA above "
-        "that "
-        "on the dense network",
+        "that on the dense network",
         quantity="attack accuracy of SAMIA: pruned minus dense network, the lowest of four "
-        "pruners' "
-        "differences",
+        "pruners' differences",
         above=0.0,
         margin=0.02,
         ours="our control for Fig. 8",
@@ -85,8 +83,7 @@ claims = report.claims(
         "every_pruner",
         "SAMIA on each pruner's networks is more accurate than Conf on the dense network",
         quantity="attack accuracy: SAMIA on the pruned minus Conf on the dense network, the "
-        "lowest of "
-        "four pruners' differences",
+        "lowest of four pruners' differences",
         above=0.0,
         margin=0.02,
         paper="Fig. 8",
@@ -96,11 +93,10 @@ claims = report.claims(
     ),
     report.Claim(
         "most_at_similar_accuracy",
-        "SAMIA on most pruned networks of similar test accuracy is more accurate than Conf on the "
-        "dense network",
+        "SAMIA on most pruned networks of similar test accuracy is more accurate than Conf on "
+        "the dense network",
         quantity="share of the pruned networks, within 5 points of the dense network's test "
-        "accuracy, "
-        "with a higher attack accuracy of SAMIA than that of Conf on the dense network",
+        "accuracy, with a higher attack accuracy of SAMIA than that of Conf on the dense network",
         above=0.5,
         margin=0.17,
         paper="Fig. 7",
@@ -112,8 +108,8 @@ claims = report.claims(
         "order_of_pruners",
         "L1 unstructured and slimming leak more than L2 structured, which leaks more than L1 "
         "structured",
-        quantity="attack accuracy of SAMIA, the lowest of three differences: L1 unstructured minus "
-        "L2 structured; slimming minus L2 structured; L2 structured minus L1 structured",
+        quantity="attack accuracy of SAMIA, the lowest of three differences: L1 unstructured "
+        "minus L2 structured; slimming minus L2 structured; L2 structured minus L1 structured",
         above=0.0,
         margin=0.02,
         paper="Fig. 7 and 8",

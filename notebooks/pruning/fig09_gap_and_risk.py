@@ -84,8 +84,7 @@ claims = report.claims(
     report.Claim(
         "confidence_first",
         "The attack accuracy of SAMIA correlates more strongly with the confidence gap than with "
-        "the "
-        "other gaps",
+        "the other gaps",
         quantity=f"{corr} the confidence gap, minus that with another gap; the lower of two "
         "differences",
         above=0.0,
@@ -98,8 +97,7 @@ claims = report.claims(
     report.Claim(
         "sensitivity_explains",
         "At equal confidence and generalization gaps, the attack accuracy of SAMIA correlates "
-        "with the "
-        "sensitivity gap",
+        "with the sensitivity gap",
         quantity=f"partial {corr} the sensitivity gap, given the other two gaps",
         above=0.0,
         margin=0.2,
@@ -112,8 +110,7 @@ claims = report.claims(
         "weights_and_slimming",
         "Each of L1 unstructured pruning and slimming raises the confidence gap of most networks",
         quantity="share of pruned networks with a larger confidence gap than the dense network; "
-        "the "
-        "lower share of two pruners",
+        "the lower share of two pruners",
         above=0.5,
         margin=0.17,
         paper="section 5.2.2",
@@ -232,8 +229,7 @@ for kind in GAPS:
     rows.append(row | {"partial correlation, given member accuracy": at_fit[kind]})
 caption = (
     f"Correlation of a gap with SAMIA's attack accuracy over {len(variants)} versions of a "
-    "network; "
-    f"mean over {victims} targets"
+    f"network; mean over {victims} targets"
 )
 report.table(rows, caption=caption)
 

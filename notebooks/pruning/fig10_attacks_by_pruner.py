@@ -65,8 +65,8 @@ claims = report.claims(
     report.Claim(
         "highest",
         "SAMIA has the highest attack accuracy of five attacks on most pruned networks",
-        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is more "
-        "accurate than SAMIA",
+        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is "
+        "more accurate than SAMIA",
         above=0.5,
         margin=0.17,
         paper="Fig. 10",
@@ -112,8 +112,7 @@ claims = report.claims(
         "high_gap",
         "Each of five attacks is more accurate on networks with a larger generalization gap",
         quantity="correlation of attack accuracy with the generalization gap over a target's "
-        "pruned "
-        "networks, the weakest of five attacks",
+        "pruned networks, the weakest of five attacks",
         above=0.0,
         margin=0.3,
         paper="section 5.2.4",

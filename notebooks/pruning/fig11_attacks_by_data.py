@@ -59,8 +59,8 @@ claims = report.claims(
     report.Claim(
         "highest",
         "On binary data SAMIA has the highest attack accuracy on most pruned networks",
-        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is more "
-        "accurate than SAMIA",
+        quantity="share of pruned networks on which none of Conf, Mentr, NNCls and BlindMI is "
+        "more accurate than SAMIA",
         above=0.5,
         margin=0.17,
         paper="Fig. 11",
@@ -84,8 +84,7 @@ claims = report.claims(
         "as_published",
         "On binary data SAMIA on pruned networks is more accurate than Conf on dense ones",
         quantity=f"attack accuracy: SAMIA on the pruned network ({low:.0%} sparsity) minus Conf "
-        "on the "
-        "dense network",
+        "on the dense network",
         above=0.0,
         margin=0.02,
         paper="Fig. 8",

@@ -62,8 +62,7 @@ claims = report.claims(
     report.Claim(
         "other_sparsity",
         "With shadow models of another sparsity than the targets, SAMIA loses less than 5 points "
-        "of "
-        "attack accuracy",
+        "of attack accuracy",
         quantity="lost attack accuracy of SAMIA, mean over pairs of a target's and another "
         "sparsity",
         below=0.05,
@@ -89,8 +88,7 @@ claims = report.claims(
     report.Claim(
         "unknown",
         "With shadow models of a random pruner and sparsity, SAMIA loses less than 7% of its "
-        "attack "
-        "accuracy",
+        "attack accuracy",
         quantity="lost attack accuracy divided by that with matched shadow models, mean over "
         f"{trials} random pairs",
         below=0.07,
@@ -104,11 +102,9 @@ claims = report.claims(
     report.Claim(
         "equally_accurate",
         "With mismatched shadow models of at least the matched ones' test accuracy, SAMIA loses "
-        "less "
-        "than 2 points",
+        "less than 2 points",
         quantity="lost attack accuracy of SAMIA, mean over the pairs in which the mismatched "
-        "shadow "
-        "models have at least the test accuracy of the matched ones",
+        "shadow models have at least the test accuracy of the matched ones",
         below=0.02,
         margin=0.02,
         paper="section 5.2.5",

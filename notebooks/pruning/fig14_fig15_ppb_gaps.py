@@ -106,8 +106,8 @@ claims = report.claims(
     report.Claim(
         "classes_kept",
         "PPB keeps the classes that Base predicts as well as another order of batches does",
-        quantity="share of non-members with the same predicted class as under Base: PPB minus Base "
-        "with another order of batches",
+        quantity="share of non-members with the same predicted class as under Base: PPB minus "
+        "Base with another order of batches",
         above=-0.02,
         margin=0.02,
         paper="section 6.2",

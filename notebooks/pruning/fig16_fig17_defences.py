@@ -187,8 +187,8 @@ undefended = min(found[pruner, "Base"].value for pruner in pruners)
 report.tradeoff(
     shown,
     level="guessing",
-    title=f"SAMIA's attack accuracy is at most {most.value:.2f} with {strong}, "
-    f"at least {undefended:.2f} without a defence",
+    title=f"SAMIA's attack accuracy is at most {most.value:.2f} with {strong}, at least "
+    f"{undefended:.2f} without a defence",
     xlabel="test accuracy",
     ylabel="attack accuracy of SAMIA",
 )

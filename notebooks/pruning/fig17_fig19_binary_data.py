@@ -102,10 +102,9 @@ claims = report.claims(
     report.Claim(
         "dp_is_poor",
         "On binary data DP-SGD lowers attack accuracy less, relative to its cost in test "
-        "accuracy, "
-        f"than {weak} does",
-        quantity="attack accuracy that a defence takes from SAMIA, less the test accuracy that it "
-        f"costs: DP-SGD minus {weak}",
+        f"accuracy, than {weak} does",
+        quantity="attack accuracy that a defence takes from SAMIA, less the test accuracy that "
+        f"it costs: DP-SGD minus {weak}",
         below=0.0,
         margin=0.02,
         paper="Fig. 17",

@@ -93,9 +93,8 @@ claims = report.claims(
     ),
     report.Claim(
         "both_for_weights",
-        f"For {' and '.join(prune_weights)}, adaptive SAMIA has a lower AUC with PPB and with "
-        "ADV than "
-        "without a defence",
+        f"For {' and '.join(prune_weights)}, adaptive SAMIA has a lower AUC with PPB and with ADV "
+        "than without a defence",
         quantity="AUC of adaptive SAMIA: defence minus Base, the highest difference over both "
         "defences and these pruners",
         below=0.0,
@@ -169,8 +168,7 @@ report.tradeoff(
     shown,
     level="guessing",
     title=f"PPB significantly lowers the accuracy of adaptive SAMIA for {lowered} of "
-    f"{len(pruners)} "
-    "pruners",
+    f"{len(pruners)} pruners",
     xlabel="test accuracy",
     ylabel="attack accuracy of adaptive SAMIA",
 )
