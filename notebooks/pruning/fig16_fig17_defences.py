@@ -221,7 +221,8 @@ for variant in networks:
     row["AUC of SAMIA"] = comparison.estimate(variant, "SAMIA")
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets; {shadows} shadow models of Base")
+caption = f"Mean over {victims} targets; {shadows} shadow models of Base"
+report.table(rows, caption=caption, fold="Accuracy and leakage of all networks")
 
 # %% [markdown]
 # ## Verdicts
@@ -274,7 +275,11 @@ report.judge(
 # difference is 0. A value above 0 shows how much the comparison can favour a defence.
 
 # %%
-report.table(comparison.placebo("LiRA"), caption="Test accuracy at matched AUC of LiRA")
+report.table(
+    comparison.placebo("LiRA"),
+    caption="Test accuracy at matched AUC of LiRA",
+    fold="Early stopping compared with itself",
+)
 
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and one set of shadow

@@ -201,7 +201,8 @@ for variant in networks:
     row["AUC of SAMIA"] = comparison.estimate(variant, "SAMIA")
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets; adaptive attacks")
+caption = f"Mean over {victims} targets; adaptive attacks"
+report.table(rows, caption=caption, fold="Accuracy and leakage of all networks")
 
 # %% [markdown]
 # ## Verdicts
