@@ -30,7 +30,7 @@ def early_stopping_claim(
         above=0.0,
         margin=margin,
         ours=True,
-        control="early stopping: undefended networks after fewer epochs, "
+        control="early stopping: networks without the intervention, after fewer epochs, "
         "joined by a line through their means over targets",
         headline=headline,
     )

@@ -600,7 +600,7 @@ def against_paper(
         ax.set(xlim=shown, ylim=(len(settings) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
         if shown[0] < 0 < shown[1]:
-            ax.axvline(0, label="no difference (0)", **GUESS)
+            ax.axvline(0, **GUESS)
         if printed["_y"].notna().any():
             ax.plot([], [], label=sheet.proper(source), marker="o", **hollow)
 
@@ -647,7 +647,7 @@ def curves(
             ax.set_ylim(shown)
         if diagonal:
             ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
-            ax.plot(ends, ends, label=level, **GUESS)
+            ax.plot(ends, ends, **GUESS)
 
     return draw(
         [(table, band)],

@@ -74,7 +74,7 @@ def evidence(row: Row) -> str:
     parts = [f"Measured: {row['quantity']}", f"holds if {border(row)}"]
     if row["n"]:
         parts.append(f"n\u00a0=\u00a0{row['n']}")
-    if row["verdict"] == "below resolution" and row["note"]:
+    if row["note"]:
         parts.append(row["note"])
     return "; ".join([*parts, *failed(row)])
 
