@@ -96,10 +96,7 @@ def test_a_warning_stands_before_the_verdicts():
 def test_in_short_says_that_a_manipulation_check_failed():
     rows = judged(RIGHT, checks={"c0": {"pruning removes weights": False}})
     assert "**This was not tested:**" in summary.short(rows)
-    assert (
-        "manipulation check failed: it was not found that pruning removes weights"
-        in summary.short(rows)
-    )
+    assert "manipulation check failed: “pruning removes weights”" in summary.short(rows)
 
 
 def test_in_short_prints_the_bars_of_a_two_sided_rule():

@@ -174,4 +174,4 @@ def tpr_label(fpr: float, non_members: int) -> str:
         return "TPR at zero false positives"
     label = f"TPR at {100 * fpr:g} % FPR"
     expected = (allowed + 1) / (non_members + 1)  # mean of the true FPR of the threshold
-    return f"{label} (a guess: {100 * expected:.2g} %)" if expected > 1.1 * fpr else label
+    return f"{label} ({100 * expected:.2g} % expected)" if expected > 1.1 * fpr else label

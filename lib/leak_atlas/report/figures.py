@@ -647,7 +647,7 @@ def curves(
             ax.set_ylim(shown)
         if diagonal:
             ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
-            ax.plot(ends, ends, **GUESS)
+            ax.plot(ends, ends, label=level, **GUESS)
 
     return draw(
         [(table, band)],

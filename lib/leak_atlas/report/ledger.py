@@ -202,10 +202,7 @@ HEADS = {
 
 
 def failed(row: Mapping[str, Any]) -> list[str]:
-    return [
-        f"manipulation check failed: it was not found that {check}"
-        for check in row.get("inert", ())
-    ]
+    return [f"manipulation check failed: “{check}”" for check in row.get("inert", ())]
 
 
 def outside(row: Mapping[str, Any]) -> list[str]:
