@@ -113,9 +113,7 @@ report.tradeoff(
 
 # %%
 rows = comparison.table(["RMIA"], numbers=("auc", "tpr_at_1%"))
-report.table(
-    rows, caption=f"Mean over {shadows} networks. TPR, FPR: true and false positive rate"
-)
+report.table(rows, caption=f"Mean over {shadows} networks. TPR, FPR: true and false positive rate")
 
 # %% [markdown]
 # ## 7 Your turn

@@ -70,8 +70,7 @@ claims = report.claims(
     report.Claim(
         "unseen_members",
         "The score's updates raise the AUC of members that they do not see (unseen members)",
-        quantity=f"AUC of unseen members against fresh non-members: after {last} updates minus "
-        "before",
+        quantity=f"AUC of unseen members: after {last} updates minus before",
         above=0.0,
         margin=0.02,
         ours="our question",
@@ -113,8 +112,7 @@ claims = report.claims(
     report.Claim(
         "beyond_learnability",
         "Updates with the divergence leave unseen members a higher AUC than updates without it",
-        quantity=f"AUC of unseen members against fresh non-members, after {last} updates: with "
-        "the divergence minus without it",
+        quantity=f"AUC of unseen members after {last} updates: with the divergence minus without",
         above=0.0,
         margin=0.02,
         ours="our control",

@@ -70,7 +70,7 @@ from leak_atlas.recipe import (
     Vulnerability,
 )
 
-held = f"share of the score's sum that the top {top:.0%} of the weights hold"
+held = f"share of the score's sum in the top {top:.0%} of the weights"
 common = (
     f"share of the {top:.0%} most vulnerable weights that are among the {top:.0%} most critical"
 )
@@ -111,7 +111,7 @@ claims = report.claims(
     report.Claim(
         "not_layers",
         "The share of most vulnerable weights that are critical exceeds chance by over ten points",
-        quantity=f"{common}, minus the same with learnability permuted within each layer",
+        quantity=f"{common}, minus the same by chance in each layer",
         above=0.1,
         margin=0.05,
         ours="our control",

@@ -73,7 +73,6 @@ claims = report.claims(
         quote=quoted,
         section="5.2",
         control="the same trainings and number of epochs; paired over targets",
-        headline=True,
     ),
     report.Claim(
         "rewinding",

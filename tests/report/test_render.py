@@ -378,7 +378,6 @@ def test_command(run, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/findings.md").write_text("\n".join(contents.MARKS))
-    (tmp_path / "docs/glossary.md").write_text("# Glossary\n")
     assert main(["report", "quick"]) == 0
     assert "2 reports published" in capsys.readouterr().out
     assert "Stage 4 is loudest" in (tmp_path / "docs/findings.md").read_text()

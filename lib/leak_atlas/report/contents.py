@@ -19,7 +19,7 @@ from typing import Any
 from markupsafe import Markup
 
 from leak_atlas import BadInput
-from leak_atlas.engine import files, paths
+from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn
 from leak_atlas.report.papers import GROUPS, PAPERS, Paper, paper_of
@@ -30,6 +30,7 @@ from leak_atlas.report.render import (
     earlier,
     pictures,
     style,
+    words,
     write_page,
 )
 
@@ -91,11 +92,12 @@ def index(run_folder: Path) -> None:
 
 
 def _write_glossary(place: Path) -> None:
-    """docs/glossary.md as a page beside the index in `place`."""
+    """docs/glossary.md, if it is there, as a page beside the index in `place`."""
     from nbconvert.filters import markdown2html
 
-    words = Markup(markdown2html((paths.ROOT / "docs/glossary.md").read_text()))
-    files.write(place / GLOSSARY, drawn("glossary.html", words=words, style=style()))
+    if words().exists():
+        text = Markup(markdown2html(words().read_text()))
+        files.write(place / GLOSSARY, drawn("glossary.html", words=text, style=style()))
 
 
 def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> dict[str, Any]:
@@ -124,6 +126,7 @@ def _contents(found: Sequence[Entry], profile: str, kind: str) -> str:
         failed=failed,
         answers=_answers(questions),
         style=style(),
+        glossary=GLOSSARY if words().exists() else "",
         script=Markup((PAGE / "filter.js").read_text()),
         drawn_claims=ledger.drawn_claims,
         interval=summary.interval,

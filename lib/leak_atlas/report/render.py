@@ -183,6 +183,11 @@ def _laid_out(source: str) -> str:
 # ---------------------------------------------------------------- one page
 
 
+def words() -> Path:
+    """The glossary as it is written; an installed library comes without it."""
+    return paths.ROOT / "docs/glossary.md"
+
+
 def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more: Any) -> str:
     """The notebook as one page that needs no network: code folded, figures inside, a way back to
     the index.
@@ -190,7 +195,7 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     `more` is what `write_page` knows of its place.
     """
     page = {"title": title, "home": home, "style": style(), "names": SUMMARIES}
-    page |= {"glossary": home.replace("index.html", GLOSSARY)} | more
+    page |= {"glossary": home.replace("index.html", GLOSSARY) if words().exists() else ""} | more
     shown = _as_read(clean(notebook))
     made = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too
