@@ -205,8 +205,8 @@ report.profile(
     hue="variant",
     null=comparison.accuracy(scratch).value,
     level=scratch,
-    title=f"Removing {percent(smallest)} of the weights costs {-100 * crash[1].value:.0f} points "
-    f"of accuracy; if norms stay, {-100 * kept.value:.0f}",
+    title=f"Removing {percent(smallest)} of the weights costs {-100 * crash[1].value:.0f} points, "
+    f"or {-100 * kept.value:.0f} if norms stay",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )
@@ -259,7 +259,9 @@ for variant in variants:
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
 report.table(
-    rows, caption=f"Mean over {shadows} networks. Loss gap: loss on test samples minus on members"
+    rows,
+    caption=f"Mean over {shadows} networks. Loss gap: loss on test samples minus on members",
+    fold="All networks: accuracy, loss gap and AUC",
 )
 
 # %% [markdown]

@@ -211,7 +211,7 @@ for variant in variants:
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {shadows} targets")
+report.table(rows, caption=f"Mean over {shadows} targets", fold="All networks: accuracy and AUC")
 
 # %% [markdown]
 # ## Verdicts

@@ -227,7 +227,7 @@ for variant in variants:
 right_after = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
 caption = f"Mean over {shadows} targets; {100 * r:g} % of the weights are rewound"
 fell = f"Member accuracy right after the rewind: {audit.mean_ci(right_after)}"
-report.table(rows, caption=f"{caption}. {fell}")
+report.table(rows, caption=f"{caption}. {fell}", fold="Accuracy and AUC")
 
 # %% [markdown]
 # ## Verdicts

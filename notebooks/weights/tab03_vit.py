@@ -184,7 +184,11 @@ for variant in variants:
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {shadows} targets; {100 * r:g} % of the weights are rewound")
+report.table(
+    rows,
+    caption=f"Mean over {shadows} targets; {100 * r:g} % of the weights are rewound",
+    fold="Accuracy and AUC",
+)
 
 # %% [markdown]
 # ## Verdicts
