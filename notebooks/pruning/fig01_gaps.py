@@ -176,15 +176,8 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-<<<<<<< HEAD
-    means=True,
-    columns=True,
     title=f"Over all targets, pruning {effect} the confidence gap beyond fine-tuning alone",
     xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
-=======
-    title=f"Pruning {effect} the confidence gap beyond fine-tuning alone",
-    xlabel=f"confidence or sensitivity of the true class, target 1 of {victims}",
->>>>>>> main
     ylabel="share of samples",
 )
 

@@ -188,15 +188,8 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-<<<<<<< HEAD
-    means=True,
-    columns=True,
     title=f"Over all targets, PPB {effect} the confidence gap ({fall.value:+.2f})",
     xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
-=======
-    title=f"PPB {effect} the confidence gap ({fall.value:+.2f})".replace("-", "−"),
-    xlabel=f"confidence or sensitivity of the true class, target 1 of {victims}",
->>>>>>> main
     ylabel="share of samples",
 )
 

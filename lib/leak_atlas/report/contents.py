@@ -201,18 +201,10 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         if entry["status"] != "executed" or _folder(entry) == OWN:
             continue
         name = entry["notebook"]
-<<<<<<< HEAD
         glossary = "../" * (3 + name.count("/")) + "docs/glossary.md"
         node = clean(files.notebook(run_folder / f"{name}.ipynb"), glossary)
-        texts[name] = nbformat.writes(node) + "\n"
-        size = len(texts[name].encode()) / 1e6
-        if size > LIMIT / 1e6:
-            raise BadInput(f"{name} would be {size:.1f} MB, more than 1 MB; draw smaller figures")
-=======
-        node = clean(files.notebook(run_folder / f"{name}.ipynb"))
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         files.write(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
->>>>>>> main
         known[name] = {key: entry[key] for key in KEPT}
         published.append(name)
     if not published:

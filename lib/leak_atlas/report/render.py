@@ -75,20 +75,12 @@ def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]], glo
     """Puts in short what claims say below the title, and leaves out the table of rules: each rule
     stands with its verdict.
     """
-<<<<<<< HEAD
-    first = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
-    if first:
-        head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
-        link = f"> <small>Words: [glossary]({glossary}).</small>" if glossary else ""
-        answer = "\n>\n".join(part for part in (summary.short(rows), link) if part)
-        parts = [head.strip(), answer, SHORT.sub("", rest.lstrip("\n")).strip()]
-        first.source = "\n\n".join(part for part in parts if part)
-=======
     first = next(cell for cell in notebook.cells if cell.cell_type == "markdown")
     head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
-    parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
+    link = f"> <small>Words: [glossary]({glossary}).</small>" if glossary else ""
+    answer = "\n>\n".join(part for part in (summary.short(rows), link) if part)
+    parts = [head.strip(), answer, SHORT.sub("", rest.lstrip("\n")).strip()]
     first.source = "\n\n".join(part for part in parts if part)
->>>>>>> main
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [one for one in cell.outputs if not _only_rules(one)]
