@@ -453,6 +453,22 @@ class Comparison:
             rows.append({"stopped early": described(epoch), "minus the other epochs": gain})
         return rows
 
+    def with_strongest(self, name: str) -> Comparison:
+        """The same comparison with one more attacker, `name`: on each variant it is the attacker
+        with the highest mean AUC there.
+        """
+        attacks, effects = dict(self.attacks), dict(self.design_effects)
+        for variant in self.variants:
+            strongest = variant, self.strongest(variant)
+            attacks[variant, name] = self.attacks[strongest]
+            effects[variant, name] = self.design_effects.get(strongest, 1.0)
+        return replace(self, attacks=attacks, design_effects=effects)
+
+    def strongest(self, variant: Hashable) -> str:
+        """The attacker with the highest mean AUC on a variant."""
+        named = [attacker for one, attacker in self.attacks if one == variant]
+        return max(named, key=lambda attacker: self.measured(variant, attacker).mean())
+
     def pruned_as_asked(
         self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
     ) -> dict[str, bool]:
