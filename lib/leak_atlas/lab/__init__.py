@@ -143,6 +143,7 @@ from leak_atlas.lab.variants import (  # noqa: E402  (it calls `realize`)
     Checkpoint,
     compare,
     member_losses,
+    operations,
 )
 
 __all__ = [
@@ -155,6 +156,7 @@ __all__ = [
     "compare",
     "member_losses",
     "misspelt",
+    "operations",
     "planning",
     "probe",
     "realize",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.objectives import DPSGD, RMR, Objective
@@ -13,7 +13,7 @@ from leak_atlas.recipe.populations import Population
 from leak_atlas.recipe.readings import Memorization
 from leak_atlas.recipe.sampling import Window
 from leak_atlas.recipe.studies import RetrainingStudy, RewindStudy, StageStudy
-from leak_atlas.recipe.subjects import Architecture, Data, Model, Schedule
+from leak_atlas.recipe.subjects import Model
 
 __all__ = ["AtlasStudy"]
 
@@ -29,17 +29,6 @@ class AtlasStudy(RetrainingStudy):
     networks and take `retraining` epochs; WeMem's take them in several rounds.
     """
 
-    data: Data
-    model: Architecture
-    schedule: Schedule  # from scratch
-    retraining: int
-    pool: int
-    test: int
-    models: int
-    dev: int = 0
-    reference: int = 0
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
     risky_from: str  # PPTP: the first stage that is rewound
     criterion: Criterion  # CWRF: scores the weights
     share: float  # CWRF: of the weights, rewound
@@ -128,5 +117,4 @@ class AtlasStudy(RetrainingStudy):
     @property
     def _shared(self) -> dict[str, Any]:
         """The fields of every `RetrainingStudy`."""
-        names = "data model schedule retraining pool test models dev reference seed precision"
-        return {name: getattr(self, name) for name in names.split()}
+        return {field.name: getattr(self, field.name) for field in fields(RetrainingStudy)}
