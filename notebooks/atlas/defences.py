@@ -107,7 +107,7 @@ def improves(name, text, quantity, origin, control):
 # %%
 claims = report.claims(
     beats("first_gains", first, headline=True),
-    beats("second_gains", second),
+    beats("second_gains", second, headline=True),
     report.Claim(
         "papers_gain",
         "At matched AUC, the defences that the papers propose beat early stopping in the mean",
@@ -127,7 +127,7 @@ claims = report.claims(
     ),
     improves(
         "cwrf",
-        "RelaxLoss, CCL and HAMP are more accurate inside CWRF than from scratch",
+        "RelaxLoss is more accurate inside CWRF than from scratch",
         "inside CWRF minus from scratch",
         "CWRF",
         "the same strengths",
@@ -239,13 +239,6 @@ for variant in variants:
         strengths.setdefault(variant[0], []).append(variant)
 gains = {name: comparison.early_stopping(each, "strongest") for name, each in strengths.items()}
 ranked = sorted(gains, key=lambda name: -gains[name].value)
-sources = {"PPB": "PPB", "ADV": "PPB", "RSW": "WeMem", "RMR": "WeMem", "SWMR": "WeMem"}
-for defence in strengths:
-    for wrapper in ("PPTP", "CWRF"):
-        if defence.endswith(f"inside {wrapper}") and not defence.startswith("nothing"):
-            sources[defence] = wrapper
-without = ["nothing inside PPTP", "nothing inside CWRF", "pruning", "pruning in rounds"]
-sources |= dict.fromkeys(without, "no defence")
 
 # %% [markdown]
 # ## Gain over early stopping
@@ -253,16 +246,11 @@ sources |= dict.fromkeys(without, "no defence")
 # the strongest attack; mean over its strengths. Left of 0, early stopping is the better defence.
 
 # %%
-better = [name for name in ranked if gains[name].resolved and gains[name].low > 0]
-rows = []
-for defence in ranked:
-    if gains[defence].resolved:
-        source = sources.get(defence, "from scratch")
-        rows.append({"setting": defence, "value": gains[defence], "from": source})
+resolved = [name for name in ranked if gains[name].resolved]
+better = [name for name in resolved if gains[name].low > 0]
 report.against_paper(
-    rows,
-    hue="from",
-    title=f"{len(better)} of {len(rows)} variants significantly beat early stopping",
+    [{"setting": name, "value": gains[name]} for name in resolved],
+    title=f"{len(better)} of {len(resolved)} variants significantly beat early stopping",
     xlabel="test accuracy at matched AUC, minus early stopping",
 )
 
@@ -319,9 +307,9 @@ def compared(defended, undefended):
     return comparison.at_matched_auc(variants_of(*defended), line, "strongest", other=other)
 
 
-proposed = [name for name, source in sources.items() if source in ("PPTP", "CWRF", "WeMem")]
 inside_stages = ["RelaxLoss inside PPTP", "Adv-Reg inside PPTP"]
-inside_weights = ["RelaxLoss inside CWRF", "CCL inside CWRF", "HAMP inside CWRF"]
+proposed = [*inside_stages, "SELENA inside PPTP", "RelaxLoss inside CWRF", "PPB"]
+proposed += ["RSW", "RMR", "SWMR"]
 leaks_less = {}
 for defence in [first, second, "PPB", "SWMR"]:
     less = comparison.contrast(ordinary, strengths[defence][-1], "strongest")
@@ -332,9 +320,9 @@ report.judge(
     claims,
     first_gains=gains[first],
     second_gains=gains[second],
-    papers_gain=comparison.early_stopping(variants_of(*proposed, "PPB"), "strongest"),
+    papers_gain=comparison.early_stopping(variants_of(*proposed), "strongest"),
     pptp=compared(inside_stages, ["RelaxLoss", "Adv-Reg"]),
-    cwrf=compared(inside_weights, ["RelaxLoss", "CCL", "HAMP"]),
+    cwrf=compared(["RelaxLoss inside CWRF"], ["RelaxLoss"]),
     ppb=compared(["PPB"], ["pruning"]),
     swmr=compared(["SWMR"], ["pruning in rounds"]),
     checks={
@@ -352,8 +340,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** Small networks on small images. Strengths were chosen on the pilot seed so that test
 # accuracy stays within about ten points of ordinary training. RelaxLoss, CCL, HAMP, Adv-Reg,
-# SELENA and CS-KD come from other papers; the five use or compare them. DP-SGD has GroupNorm, its
-# line of epochs BatchNorm. Each defence is one of many that were compared: a single interval that
+# SELENA and CS-KD come from other papers; the five use or compare them. HAMP and CCL inside CWRF
+# are not among the claims: on the pilot seed they leaked more than any epoch of ordinary training.
+# DP-SGD has GroupNorm, its line of epochs BatchNorm. Each defence is one of many that were compared: a single interval that
 # excludes 0 by little may do so by chance.
 
 # %%

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leak_atlas.audit.estimates import Estimate
-from leak_atlas.audit.rates import FloatArray, auc, tpr_label
+from leak_atlas.audit.rates import BoolArray, FloatArray, auc, tpr_label
 from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
     Scored,
@@ -65,13 +65,11 @@ class Points:
         matched = np.interp(areas, line_areas[order], line_heights[order])
         return float(np.mean(heights - matched))
 
-    def outside(self, line: Points) -> bool:
-        """Whether the mean AUC of a point lies beyond the ends of a line."""
+    def outside(self, line: Points) -> BoolArray:
+        """Whether the mean AUC of each point, `(points,)`, lies beyond the ends of a line."""
         areas = self.mean_areas
         ends = line.mean_areas
-        below = areas.min() < ends.min()
-        above = areas.max() > ends.max()
-        return bool(below or above)
+        return np.asarray((areas < ends.min()) | (areas > ends.max()))
 
 
 @dataclass(frozen=True)
@@ -446,7 +444,7 @@ class Comparison:
 
         reasons = []
         for side, points in zip(sides, compared, strict=True):
-            if points.outside(joined):
+            if points.outside(joined).any():
                 reasons.append(_unmatched(side, attacker, points, joined))
         every = [*line, *(one for side in sides for one in side)]
         effect = self._design_effect(attacker, *every)
@@ -575,8 +573,9 @@ def _listed(item: Any) -> list[Any]:
 
 def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Points) -> str:
     """Why variants cannot be compared with a line at matched AUC."""
-    names = " and ".join(map(described, side))
-    areas = " and ".join(f"{area:.3f}" for area in points.mean_areas)
+    beyond = points.outside(line)
+    names = " and ".join(described(one) for one, out in zip(side, beyond, strict=True) if out)
+    areas = " and ".join(f"{area:.3f}" for area in points.mean_areas[beyond])
     first = line.mean_areas.min()
     last = line.mean_areas.max()
     return (
