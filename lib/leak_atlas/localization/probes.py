@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,13 @@ class ProbeComparison:
         rivals = [self.parts.index(other) for other in others or self.before(part)]
         return disparity.lead(settings, self.parts.index(part), rivals)
 
-    def change(self, one: str, other: str, part: str, measure: str = "euclidean") -> Estimate:
+    def change(
+        self,
+        one: str,
+        other: str,
+        part: str,
+        measure: str = "euclidean",
+    ) -> Estimate:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
         settings = self.halved(one, measure), self.halved(other, measure)
         return disparity.setting_difference(*settings, self.parts.index(part))
@@ -101,7 +108,8 @@ class ProbeComparison:
         chosen = [self.parts.index(part) for part in parts]
         chances = []
         for first, second in zip(self.distances[one], self.distances[other], strict=True):
-            near, far = self.results[second]["euclidean"], self.results[first]["euclidean"]
+            near = self.results[second]["euclidean"]
+            far = self.results[first]["euclidean"]
             both = np.concatenate([far, near], axis=1)[chosen]
             under_one = np.arange(both.shape[1]) < far.shape[1]
             chances.append(float(np.mean(auc(both, under_one))))
@@ -136,10 +144,8 @@ class ProbeComparison:
         rows = []
         for measure in measures:
             for variant in self.variants:
-                for part in parts or self.stages:
-                    row: dict[str, Any] = {"part": part, "measure": LABELS[measure]}
-                    row["variant"] = variant
-                    rows.append(row | {"value": self.auc(variant, part, measure)})
+                aucs = disparity.profile(*self.halved(variant, measure))
+                rows += self._rows(aucs, measure, parts, {"variant": variant})
         return rows
 
     def floor_rows(
@@ -150,10 +156,20 @@ class ProbeComparison:
         for measure in measures:
             couples = disparity.measured([self.results[step] for step in self.floor], measure)
             floor = disparity.floor(couples, self.halved(self.variants[0], measure)[1])
-            for part in parts or self.stages:
-                row: dict[str, Any] = {"part": part, "measure": LABELS[measure]}
-                rows.append(row | {"value": floor[self.parts.index(part)]})
+            rows += self._rows(floor, measure, parts)
         return rows
+
+    def _rows(
+        self,
+        aucs: Sequence[Estimate],
+        measure: str,
+        parts: Sequence[str] | None,
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[dict[str, Any]]:
+        """A row for each part, of the AUCs of all parts."""
+        values = dict(zip(self.parts, aucs, strict=True))
+        own = {"measure": LABELS[measure], **more}
+        return [{"part": part, **own, "value": values[part]} for part in parts or self.stages]
 
     def histograms(
         self, parts: Sequence[str], pair: int = 0, measure: str = "euclidean"
