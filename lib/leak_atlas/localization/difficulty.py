@@ -84,8 +84,11 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
         "ensemble variance": np.square(p[-1] - outside),
         "inconsistency": ~right[-1],
     }
-    measures = {name: _mean(values, inside) for name, values in of_members.items()}
-    measures |= {name: _mean(values, ~inside) for name, values in of_others.items()}
+    measures = {}
+    for name, values in of_members.items():
+        measures[name] = _mean(values, inside)
+    for name, values in of_others.items():
+        measures[name] = _mean(values, ~inside)
     measures["memorization"] = _mean(p[-1], inside) - outside
     measures["index"] = last[0]["index"][pool]
     measures["labels"] = label

@@ -187,7 +187,11 @@ def _strengths(distances: Values, seen: Values) -> tuple[FloatArray, FloatArray]
     return excess * signs, signs
 
 
-def lead(settings: Sequence[Halved], target: int, others: Sequence[int]) -> Estimate:
+def lead(
+    settings: Sequence[Halved],
+    target: int,
+    others: Sequence[int],
+) -> Estimate:
     """Strength of part `target` minus the largest strength among `others`, both as means over
     settings of the same pairs and halves, paired over pairs.
 
@@ -197,9 +201,8 @@ def lead(settings: Sequence[Halved], target: int, others: Sequence[int]) -> Esti
     number of others. The upper end is valid for the largest part whichever it is, hence its
     correction for their number.
     """
-    stacked = [
-        np.concatenate(distances) for distances in zip(*(d for d, _ in settings), strict=True)
-    ]
+    of_settings = [distances for distances, _ in settings]
+    stacked = [np.concatenate(pair) for pair in zip(*of_settings, strict=True)]
     seen = settings[0][1]
     strengths, signs = _strengths(stacked, seen)  # (pairs, S * P)
     covariances = _covariances(stacked, seen) * np.outer(signs, signs)

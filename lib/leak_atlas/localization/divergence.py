@@ -70,7 +70,11 @@ def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
     return found
 
 
-def losses(results: Mapping[Any, Arrays], signals: Iterable[Any], role: Role) -> FloatArray:
+def losses(
+    results: Mapping[Any, Arrays],
+    signals: Iterable[Any],
+    role: Role,
+) -> FloatArray:
     """Mean cross-entropy of each of n networks on its samples of a role, nats, `(n,)`.
 
     `signals` are the networks' `Signals` steps.

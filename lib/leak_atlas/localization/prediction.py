@@ -109,7 +109,11 @@ def correlations_with_true_risk(
     """
     values = np.array(list(measures.values()))
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         hard = values[:, np.searchsorted(pool, index)]
         found = _with_means(rank_correlation(hard, one[-1]), measures, groups)
         return np.append(found, rank_correlation(one[-1], other[-1]))
@@ -126,13 +130,21 @@ def correlations_with_true_risk(
 def agreement_of_halves(halvings: Halvings, rule: Rule = 0.1) -> Estimate:
     """Rank correlation of the risks by two halves of the networks, which share no shadow model."""
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         return rank_correlation(one[-1], other[-1])
 
     return across_halves(measure, halvings, rule=rule)
 
 
-def _with_means(values: FloatArray, names: Mapping[str, FloatArray], groups: Groups) -> FloatArray:
+def _with_means(
+    values: FloatArray,
+    names: Mapping[str, FloatArray],
+    groups: Groups,
+) -> FloatArray:
     """The values `(names, ...)`, then their means over the names of each group."""
     place = {name: number for number, name in enumerate(names)}
     means = []
@@ -152,14 +164,22 @@ class EarlyFlags(NamedTuple):
     other: list[Estimate]  # highest by networks with which these share no shadow model
 
 
-def early_flags(halvings: Halvings, share: float = 0.1, rule: Rule = 0.1) -> EarlyFlags:
+def early_flags(
+    halvings: Halvings,
+    share: float = 0.1,
+    rule: Rule = 0.1,
+) -> EarlyFlags:
     """How early the samples with the highest risk are flagged.
 
     A half of the networks flags a `share` of the samples at each checkpoint: those with the largest
     advantage.
     """
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         flagged = highest(one, share)
         by_same = flagged_early(flagged, flagged[-1])
         by_other = flagged_early(flagged, highest(other[-1], share))
@@ -192,7 +212,11 @@ def foresight(
     flagged.
     """
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         place = np.searchsorted(pool, index)
         risk = other[-1]
         most = highest(other[-1], share)
@@ -216,13 +240,21 @@ class Exposure(NamedTuple):
     left_difference: list[Estimate]  # flagged minus everybody
 
 
-def exposure_of_flagged(halvings: Halvings, share: float = 0.1, rule: Rule = 0.1) -> Exposure:
+def exposure_of_flagged(
+    halvings: Halvings,
+    share: float = 0.1,
+    rule: Rule = 0.1,
+) -> Exposure:
     """How exposed samples are over time, by one half of the networks; the other half flags them.
 
     Flagged is the `share` of the samples with the highest risk by the other half.
     """
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         flagged = highest(other[-1], share)
         return np.stack([one[:, flagged].mean(axis=1), one.mean(axis=1)])
 

@@ -65,12 +65,22 @@ class ProbeComparison:
         own = part.split(".")[0]
         return [stage for stage in self.stages if stage.split(".")[0] < own]
 
-    def auc(self, variant: str, part: str, measure: str = "euclidean") -> Estimate:
+    def auc(
+        self,
+        variant: str,
+        part: str,
+        measure: str = "euclidean",
+    ) -> Estimate:
         """AUC of a part: 0.5 where it does not distinguish the halves."""
         profile = disparity.profile(*self.halved(variant, measure))
         return profile[self.parts.index(part)]
 
-    def disparity(self, variant: str, part: str, measure: str = "euclidean") -> Estimate:
+    def disparity(
+        self,
+        variant: str,
+        part: str,
+        measure: str = "euclidean",
+    ) -> Estimate:
         """|AUC − 0.5| of a part."""
         return disparity.strength(self.auc(variant, part, measure))
 
@@ -99,7 +109,12 @@ class ProbeComparison:
         settings = self.halved(one, measure), self.halved(other, measure)
         return disparity.setting_difference(*settings, self.parts.index(part))
 
-    def farther(self, one: str, other: str, parts: Sequence[str]) -> Estimate:
+    def farther(
+        self,
+        one: str,
+        other: str,
+        parts: Sequence[str],
+    ) -> Estimate:
         """P(a Euclidean distance under variant `one` is larger than one under `other`).
 
         0.5 where both variants are equally far from M_all, which they share. Mean over parts; pairs
@@ -172,7 +187,10 @@ class ProbeComparison:
         return [{"part": part, **own, "value": values[part]} for part in parts or self.stages]
 
     def histograms(
-        self, parts: Sequence[str], pair: int = 0, measure: str = "euclidean"
+        self,
+        parts: Sequence[str],
+        pair: int = 0,
+        measure: str = "euclidean",
     ) -> dict[Any, Any]:
         """Panels for `report.histograms`: one pair's distances of samples that both saw, and of
         those that M_all alone saw. Keys are parts, or (variant, part) of several variants.
