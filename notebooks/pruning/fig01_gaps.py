@@ -12,10 +12,10 @@
 # **The paper.** Yuan & Zhang (2022), Fig. 1: "the divergence of prediction confidences and
 # prediction sensitivities is increased due to neural network pruning" (section 4.1).
 #
-# **Setup.** *Confidence* is the probability that a network gives to the true class. *Sensitivity* is
-# the change of that probability under small noise on the input, divided by the size of the noise.
-# The *confidence gap* is the mean confidence of members minus that of non-members (eq. 3). The
-# *sensitivity gap* is the mean sensitivity of non-members minus that of members (eq. 4).
+# **Setup.** *Confidence* is the probability that a network gives to the true class. *Sensitivity*
+# is the change of that probability under small noise on the input, divided by the size of the
+# noise. The *confidence gap* is the mean confidence of members minus that of non-members (eq. 3).
+# The *sensitivity gap* is the mean sensitivity of non-members minus that of members (eq. 4).
 #
 # **Controls.** Both decide.
 #
