@@ -10,7 +10,7 @@ from leak_atlas.report.ledger import ICONS, digits, failed, requirement
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
 
-__all__ = ["effect", "trend"]
+__all__ = ["effect", "listed", "trend"]
 
 Row = Mapping[str, Any]
 UNMEASURED = "This could not be measured"
@@ -42,8 +42,8 @@ def effect(
 
 
 def trend(steps: Mapping[str, Estimate]) -> str:
-    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, does not
-    significantly change from 2×2 to 4×4`.
+    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, then does
+    not significantly change from 2×2 to 4×4`.
 
     `steps` has the change of each step by its words, "1×1 to 2×2".
     """
@@ -53,7 +53,15 @@ def trend(steps: Mapping[str, Estimate]) -> str:
             change, "significantly rises", "significantly falls", "does not significantly change"
         )
         words.append(f"{verb} from {step}")
-    return ", ".join(words)
+    return ", then ".join(words)
+
+
+def listed(estimates: Mapping[str, Estimate]) -> str:
+    """Estimates by their words, for the note of a claim: `1×1 to 2×2: 0.073 [0.054, 0.090]; …`."""
+    parts = []
+    for words, one in estimates.items():
+        parts.append(f"{words}: {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]")
+    return "; ".join(parts)
 
 
 def headlines(rows: Sequence[Row]) -> list[Row]:
@@ -83,7 +91,7 @@ def interval(row: Row) -> str:
     if digits(row["low"]) == digits(row["high"]):
         return digits(row["value"])
     ends = f"{digits(row['low'])} to {digits(row['high'])}"
-    return f"{digits(row['value'])} (95\u00a0%\u00a0CI {ends})"
+    return f"{digits(row['value'])} (95 % CI {ends})"
 
 
 def border(row: Row) -> str:
@@ -122,7 +130,8 @@ def short(rows: Sequence[Row]) -> str:
         lines.append(f"**Warning: the networks did not train as required.** {_plain(learnt)}.")
     for row in headlines(rows):
         claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        lines.append(f"{claim} **{answer(row)}:** {_plain(interval(row))}.")
+        number = _plain(interval(row)).replace("95 % CI", "95\u00a0%\u00a0CI")
+        lines.append(f"{claim} **{answer(row)}:** {number}.")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
     if learnt and "outside the regime" not in learnt:
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
