@@ -92,7 +92,7 @@ def interval(row: Row) -> str:
     if digits(row["low"]) == digits(row["high"]):
         return digits(row["value"])
     ends = f"{digits(row['low'])} to {digits(row['high'])}"
-    return f"{digits(row['value'])} (95 % CI {ends})"
+    return f"{digits(row['value'])} (95\u00a0%\u00a0CI {ends})"
 
 
 def border(row: Row) -> str:
@@ -129,7 +129,7 @@ def short(rows: Sequence[Row]) -> str:
         lines.append(f"**Warning: the networks did not train as required:** {which}.")
     for row in headlines(rows):
         claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        number = _plain(interval(row)).replace("95 % CI", "95\u00a0%\u00a0CI")
+        number = _plain(interval(row))
         lines.append(f"{claim} **{answer(row)}:** {number}.")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
     if learnt and not learnt.endswith(UNTRAINED):
