@@ -195,7 +195,10 @@ class Judgement:
 
 
 RULE = "Counts as holding if"
-HEAD = ("Verdict", "Claim", "Measured", RULE, "Control")
+HEADS = {
+    "html": ("Verdict", "Claim", "Measured", "Control"),  # the rules are folded below the table
+    "md": ("Verdict", "Claim", "Measured", RULE, "Control"),
+}
 
 
 def failed(row: Mapping[str, Any]) -> list[str]:
@@ -248,7 +251,14 @@ def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = ""
         "weight": weight,
         "measured": measured,
     }
-    return drawn(f"claims.{kind}", claims=rows, head=HEAD, numeric=(), caption=caption, **words)
+    return drawn(
+        f"claims.{kind}",
+        claims=rows,
+        head=HEADS.get(kind, ()),
+        numeric=(),
+        caption=caption,
+        **words,
+    )
 
 
 def judge(

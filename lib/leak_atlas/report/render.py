@@ -31,9 +31,6 @@ LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-pytho
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
-RULES = (
-    '<p><small>{} here; each stands next to its <a href="#verdicts">verdict</a>, below.</small></p>'
-)
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
@@ -77,22 +74,27 @@ def clean(notebook: NotebookNode) -> NotebookNode:
 
 
 def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Puts in short what claims say below the title; of their two tables, that of the rules gives
-    way to the other.
+    """Puts in short what claims say below the title, and leaves out the table of rules: each rule
+    stands with its verdict.
     """
     first = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if first:
         head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
         parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
         first.source = "\n\n".join(part for part in parts if part)
-    written = "The rule was written" if len(rows) == 1 else f"{len(rows)} rules were written"
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", ())):
-        data = output.get("data", {})
-        if ledger.MIME in data:
-            data["text/html"] = ledger.page_of_claims(data[ledger.MIME])
-        elif ledger.RULE in data.get("text/html", ""):
-            data["text/html"] = RULES.format(written)
-            data["text/plain"] = f"{written} here"
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [one for one in cell.outputs if not _only_rules(one)]
+            for output in cell.outputs:
+                data = output.get("data", {})
+                if ledger.MIME in data:
+                    data["text/html"] = ledger.page_of_claims(data[ledger.MIME])
+
+
+def _only_rules(output: NotebookNode) -> bool:
+    """The table of the rules before any verdict."""
+    data = output.get("data", {})
+    return ledger.MIME not in data and ledger.RULE in data.get("text/html", "")
 
 
 def _noise(output: NotebookNode) -> bool:

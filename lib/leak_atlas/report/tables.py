@@ -58,15 +58,20 @@ def _cell(value: Any) -> Markup:
 @dataclass(frozen=True, eq=False)
 class Table:
     """What `table` returns: shown as HTML, readable as markdown and as text; `frame` holds the
-    values.
+    values. With a `fold` the HTML shows only this line until a reader opens it.
     """
 
     frame: pd.DataFrame
     caption: str = ""
+    fold: str = ""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        shown = self.drawn("html")
+        if self.fold:
+            line = Markup("<summary>{}</summary>").format(self.fold)
+            shown = f"<details>{line}{shown}</details>"
         return {
-            "text/html": self.drawn("html"),
+            "text/html": shown,
             "text/markdown": self.drawn("md"),
             "text/plain": str(self),
         }
@@ -95,12 +100,16 @@ class Table:
 
 
 def table(
-    rows: pd.DataFrame | Sequence[Mapping[str, Any]], paper: str = "", caption: str = ""
+    rows: pd.DataFrame | Sequence[Mapping[str, Any]],
+    paper: str = "",
+    caption: str = "",
+    fold: str = "",
 ) -> Table:
     """A table whose cells may be Estimates. A column called `paper` holds the paper's numbers;
     `paper=` says whose.
 
-    Missing values show as a dash, an estimate that its sample cannot resolve says so.
+    Missing values show as a dash, an estimate that its sample cannot resolve says so. `fold` is the
+    one line that a page shows of a table that decides nothing ("All networks").
     """
     import pandas as pd
 
@@ -118,7 +127,7 @@ def table(
         "[ ]: 95 % interval" if estimates else "",
         "" if all(each.resolved for each in estimates) else LEGEND,
     ]
-    return Table(frame, " ".join(f"{note.rstrip('.')}." for note in notes if note))
+    return Table(frame, " ".join(f"{note.rstrip('.')}." for note in notes if note), fold)
 
 
 def rows(
