@@ -217,15 +217,15 @@ for name in chains:
         points.append(point | seconds)
 
 # %%
-rsw_cost = to_base["RSW"].value
-scores_cost = to_base[with_networks].value
+rsw_cost = f"{to_base['RSW'].value:.2f} times Base's operations"
+scores_cost = f"{to_base[with_networks].value:.0f} with score networks"
 report.against_paper(
     points,
     "defence",
     hue="spent",
     source="slides, seconds on Location",
     xlabel="ratio to Base",
-    title=f"RSW takes {rsw_cost:.2f} times Base's operations, {scores_cost:.0f} with score networks",
+    title=f"RSW takes {rsw_cost}, {scores_cost}",
 )
 
 # %%

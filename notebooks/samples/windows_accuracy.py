@@ -194,7 +194,8 @@ row["minus Base"] = comparison.mean_contrast(by_chance, [("Base", "")], "test ac
 rows.append(row)
 covered = f"{study.coverage(windows[low, near]):.0%} of the members"
 widths = f"Windows have {narrow} (narrow) or {wide} (wide) members of a class"
-report.table(rows, caption=f"{widths}. A round visits {covered} if {near}, otherwise all")
+caption = f"{widths}. A round visits {covered} if {near}, otherwise all"
+report.table(rows, caption=caption, fold="All networks")
 
 # %% [markdown]
 # ## Verdicts

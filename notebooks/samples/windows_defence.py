@@ -221,7 +221,8 @@ for variant in ["dense", "Base", uniform, *random_orders[:1], *with_windows]:
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
 widths = f"Windows have {narrow} (narrow) or {wide} (wide) members of a class"
-report.table(rows, caption=f"{widths}. {targets} targets, {shadows} shadow models per attack")
+caption = f"{widths}. {targets} targets, {shadows} shadow models per attack"
+report.table(rows, caption=caption, fold="All networks")
 
 # %% [markdown]
 # ## Verdicts
@@ -274,7 +275,8 @@ report.judge(
 # from the comparison itself.
 
 # %%
-report.table(comparison.placebo("LiRA"), caption="Test accuracy at matched AUC of LiRA")
+caption = "Test accuracy at matched AUC of LiRA"
+report.table(comparison.placebo("LiRA"), caption=caption, fold="Each point of the line")
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and two of the slides' ten attacks. The first two

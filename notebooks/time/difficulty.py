@@ -215,7 +215,10 @@ for name in [*groups, *grouped]:
     row["with speed"] = correlations[name].speed
     rows.append(row)
 caption = "Rank correlations over samples, not corrected for noise"
-report.table(rows, caption=f"{caption}. The risks in two halves of the networks: {agreement}")
+caption += f". The risks in two halves of the networks: {agreement}"
+report.table(
+    rows, caption=caption, fold="Correlations of each measure, with speed and within classes"
+)
 
 # %% [markdown]
 # ## Verdicts

@@ -76,7 +76,7 @@ claims = report.claims(
     ),
     report.Claim(
         "like_final_attack",
-        f"The loss until epoch {cheap} predicts final exposure as well as LiRA at the end, within .1",
+        f"The loss until epoch {cheap} predicts final exposure like LiRA after training, within .1",
         quantity=f"{correlation}: {of_judges} minus LiRA after training",
         within=0.1,
         ours=ours,

@@ -218,7 +218,8 @@ both = [found[data]], [found[simple]]
 for rule in (0.05, 0.1, 0.2, "balanced"):
     changed = over_time.contrast(measure, *both, rule=rule)[-1]
     rows.append({"threshold": str(rule), harder_minus_simpler: changed})
-report.table(rows, caption="Mean TPR minus FPR after training, by the FPR of the threshold")
+caption = "Mean TPR minus FPR after training, by the FPR of the threshold"
+report.table(rows, caption=caption, fold="Four thresholds")
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

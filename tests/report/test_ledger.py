@@ -89,7 +89,7 @@ def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
     )
     assert judged["onset"] == found
     for shown in judged._repr_mimebundle_()["text/html"], str(judged):
-        assert ("manipulation check failed: alpha acts" in shown) == (found == "inert")
+        assert ("manipulation check failed: “alpha acts”" in shown) == (found == "inert")
 
 
 def test_too_few_points_come_before_an_inert_treatment():

@@ -59,7 +59,7 @@ def test_an_undecided_effect_may_have_words_of_its_own():
 
 
 def test_networks_stand_with_their_regime():
-    assert summary.networks(judged(RIGHT)) == "no regime is declared"
+    assert summary.networks(judged(RIGHT)) == "no accuracy is required of them on this page"
     before = [row for row in judged(RIGHT) if row.pop("learnt") == {}]
     assert summary.networks(before) == "", "judged before it was kept"
     inside = judged(RIGHT, regime={"fit": 0.9}, fit=0.95)
@@ -94,7 +94,7 @@ def test_a_warning_stands_before_the_verdicts():
 def test_in_short_says_that_a_manipulation_check_failed():
     rows = judged(RIGHT, checks={"c0": {"pruning removes weights": False}})
     assert "**This was not tested:**" in summary.short(rows)
-    assert "manipulation check failed: pruning removes weights" in summary.short(rows)
+    assert "manipulation check failed: “pruning removes weights”" in summary.short(rows)
 
 
 def test_in_short_prints_the_bars_of_a_two_sided_rule():

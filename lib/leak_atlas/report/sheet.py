@@ -43,7 +43,7 @@ DASHES: tuple[Any, ...] = (
     (0, (5, 1, 1, 1)),
 )
 COUNTED = count(1)  # figures that this kernel has shown
-SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
+SHARPER, COLOURS = 2.0, 256  # dots per dot of the page, colours of a picture
 LETTER, LINE = (
     0.0075,
     0.0172,

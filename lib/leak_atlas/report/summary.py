@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leak_atlas.report.ledger import ICONS, digits, failed
+from leak_atlas.report.ledger import ICONS, digits, failed, shown
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
@@ -72,10 +72,8 @@ def evidence(row: Row) -> str:
 
 def interval(row: Row) -> str:
     """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone where it is computed, without an error."""
-    if digits(row["low"]) == digits(row["high"]):
-        return digits(row["value"])
-    ends = f"{digits(row['low'])} to {digits(row['high'])}"
-    return f"{digits(row['value'])} (95 % CI {ends})"
+    value, low, high = shown(row)
+    return value if low == high else f"{value} (95 % CI {low} to {high})"
 
 
 def border(row: Row) -> str:
@@ -92,11 +90,10 @@ def networks(rows: Iterable[Row]) -> str:
     rows = [row for row in rows if "learnt" in row]
     learnt = {name: value for row in rows for name, value in row["learnt"].items()}
     if not learnt:
-        return "no regime is declared" if rows else ""
+        return "no accuracy is required of them on this page" if rows else ""
     nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])[:NAMED]
     named = {name: value for name, (value, _) in learnt.items() if name in nearest}
-    shown = [f"{name} {digits(value)}" for name, value in named.items()]
-    text = ", ".join(shown)
+    text = ", ".join(f"{name} {digits(value)}" for name, value in named.items())
     if len(learnt) > NAMED:
         text += f" and {len(learnt) - NAMED} more accuracies, farther from their least"
     beyond = dict.fromkeys(reason for row in rows for reason in row.get("outside", ()))
