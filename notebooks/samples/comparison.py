@@ -13,18 +13,17 @@
 # prediction accuracy while reducing attack accuracy more than other defense methods". The slide
 # gives no numbers.
 #
-# **Setup.** A network is pruned in five rounds, and each round trains with a defence. WeMem ranks
-# members by their *memorization scores*: how much accuracy on a sample depends on training with it.
-# Its defence *RSW* trains each epoch on a window that slides over the ranked members, *RMR*
-# penalizes members with high scores, *SWMR* does both. *PPB*, *ADV* and *RelaxLoss* come from other
-# papers, *Base* has no defence. n counts target networks.
+# **Setup.** A network is pruned in five rounds, each with a defence. WeMem ranks members by
+# *memorization score*: how much accuracy on a sample depends on training with it. *RSW* trains each
+# epoch on a window that slides over the ranked members, *RMR* penalizes members with high scores,
+# *SWMR* does both. *PPB*, *ADV* and *RelaxLoss* come from other papers; *Base* has no defence. n
+# counts target networks.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
-# 1. *Early stopping* of Base: test accuracies are compared where LiRA has the same AUC (*matched
-#    AUC*).
-# 2. *Four threshold attacks alone*, without the attack network NN that learns from shadow models.
-# 3. *Manipulation check*: each defence must raise the loss on members.
+# 1. *Early stopping* of Base: test accuracies are compared at the same AUC of LiRA (*matched AUC*).
+# 2. *Threshold attacks alone*, without the trained attack network NN.
+# 3. *Manipulation check*: each defence raises the loss on members.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)

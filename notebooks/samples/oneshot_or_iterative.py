@@ -216,11 +216,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one sparsity; the slides also prune filters. The
-# slides do not say how long a one-shot network trains. A round reuses the data and restarts the
-# optimizer Adam: we do not separate the two. Where dense networks already fit nearly all members,
-# more rounds cannot raise member accuracy: the last claim then counts as inert, whatever its
-# number. All targets share one half of the samples and one set of shadow models.
+# **Limits.** One data set, one architecture, one sparsity, single weights alone. The slides do not
+# say how long a one-shot network trains. A round reuses the data and restarts Adam: we do not
+# separate the two. Where dense networks already fit nearly all members, more rounds cannot raise
+# member accuracy: the last claim is then inert, whatever its number. All targets share one half of
+# the samples and one set of shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -226,11 +226,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The first claim reports the order that protects less, and the onion claim compares the
-# two orders; the table has the change under each order. LiRA is offline: it knows a sample only as
-# a non-member, so an online attack may find more of the never visited members, which were members
-# before pruning. One random order is tried. Many low scores are nearly equal, so the order among
-# them is nearly arbitrary. All targets share one half of the samples.
+# **Limits.** The first claim reports the order that protects less; the onion claim compares the two
+# orders. The table has the change under each. Offline LiRA knows a sample only as a non-member: an
+# online attack may find more of the never visited members, which were members before pruning. One
+# random order is tried, and among many nearly equal low scores the order is nearly arbitrary. All
+# targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

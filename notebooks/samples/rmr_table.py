@@ -9,21 +9,20 @@
 # %% [markdown]
 # # Does a penalty on memorized samples do more than plain L2 and early stopping?
 #
-# **Question.** WeMem (Shang et al. 2025), slide on RMR: "RMR achieves the best privacy-utility
-# tradeoff when lambda_r = 0.1". Another slide: "SWMR provides better defense compared to RSW".
+# **Question.** WeMem (Shang et al. 2025), slides: "RMR achieves the best privacy-utility tradeoff
+# when lambda_r = 0.1", and "SWMR provides better defense compared to RSW".
 #
-# **Setup.** A network is pruned in five rounds. *RMR* is an L2 penalty on the weights: its strength
-# is lambda_r for members with high memorization scores (how much confidence on a sample depends on
-# training with it), and .0005 for others. *RSW* trains each epoch on a window of the members,
-# *SWMR* is both. n counts target networks.
+# **Setup.** A network is pruned in five rounds. *RMR* is an L2 penalty of strength lambda_r for
+# members with high memorization scores (how much confidence on a sample depends on training with
+# it) and .0005 for others. *RSW* trains each epoch on a window of the members, *SWMR* is both. n
+# counts target networks.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
-# 1. *Permuted scores*, in the published code's form of RMR: it trains members with high scores in
-#    separate batches. In the slide's formula a mixed batch has the mean of both strengths, so
-#    scores hardly matter: that is *plain L2*.
+# 1. *Permuted scores* in RMR's published code, which trains members with high scores in separate
+#    batches. In the slide's formula a mixed batch has the mean strength: that is *plain L2*.
 # 2. *Early stopping* of the network without RMR (*Base*), at the same AUC of LiRA (*matched AUC*).
-# 3. *RSW with plain L2* of the same mean strength as SWMR.
+# 3. *RSW with plain L2* of SWMR's mean strength.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -326,11 +325,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one window and one permutation of the scores. Where a
-# strength destroys the network, the balance of three strengths is a comparison of two. RSW with
-# plain L2 has SWMR's mean strength over a round, not that of each epoch. RSW has SWMR's window
-# here, and another one on the page that compares all defences. Targets share shadow models and one
-# half of the samples.
+# **Limits.** One data set, one architecture, one window and one permutation. Where a strength
+# destroys the network, the balance of three strengths compares only two. RSW with plain L2 has
+# SWMR's mean strength over a round, not of each epoch. RSW has SWMR's window here, and another one
+# on the page that compares all defences. Targets share shadow models and one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,20 +9,19 @@
 # %% [markdown]
 # # What does each defence cost in time?
 #
-# **Question.** WeMem (Shang et al. 2025), slide on time: its sliding window (RSW) "reduces the
+# **Question.** WeMem (Shang et al. 2025), slide on time: its sliding window (*RSW*) "reduces the
 # amount of training data in each epoch, speeding up the iterative fine-tuning process". The summary
-# says that WeMem outperforms five existing defences in time. In the slide's table only RSW is
-# faster than most of them.
+# says that WeMem outperforms five existing defences in time.
 #
-# **Setup.** The slides measure seconds. We count operations in forward and backward passes over the
-# five rounds of pruning, relative to *Base* (no defence). The count is computed from the recipes,
-# so it does not vary between networks. Our seconds stand in the table.
+# **Setup.** The slides measure seconds. We count operations of forward and backward passes over
+# five rounds of pruning, relative to *Base* (no defence). They are computed from the recipes, so
+# they do not vary. The table has our seconds, too.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Cost of the memorization scores*: a window needs scores, and scores need networks. We train
-#    32; the published scores seem to come from five networks on a fifth of the members each.
-# 2. *Uniform sampling, same visits*: fewer epochs on all members, with as many uses of members as
+# 1. *Cost of the memorization scores*: RSW needs scores, and scores need networks. We train 32; the
+#    published scores seem to come from five, each on a fifth of the members.
+# 2. *Uniform sampling, same visits*: fewer epochs on all members, which use members as often as
 #    RSW.
 
 # %% tags=["parameters"]
@@ -254,11 +253,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Operations leave out everything but passes through a network: the penalty's own steps,
-# the choice of a window, the overhead of small batches. On small networks these take much of the
-# time. We charge one defender for all 32 score networks, which train on the whole pool; several
-# defenders could share them, and on the target's members alone they cost less (see the table). Our
-# DP-SGD is not the published one, and few networks measure its seconds.
+# **Limits.** Operations leave out everything but passes through a network, such as the penalty's
+# own steps and the overhead of small batches. On small networks these take much of the time. One
+# defender pays for all 32 score networks, which train on the whole pool; on the target's members
+# alone they cost less (see the table). Our DP-SGD is not the published one, and few networks
+# measure its seconds.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

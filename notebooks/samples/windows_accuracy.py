@@ -14,16 +14,16 @@
 # with identical settings". The slide gives no numbers.
 #
 # **Setup.** A network is pruned in five rounds. With *RSW*, each epoch *visits* (trains on) a
-# window of the members of each class. From epoch to epoch the window slides by a step over the
-# members, ranked by memorization score (how much confidence on a sample depends on training with
-# it). *SWMR* adds an L2 penalty for members with high scores. n counts target networks.
+# window of each class's members. The window slides over the members in the order of their
+# memorization scores (how much confidence on a sample depends on training with it). *SWMR* adds an
+# L2 penalty for members with high scores. n counts target networks.
 #
-# **Controls.** Control 2 decides: is it the window or the smaller number of visits that costs
-# accuracy?
+# **Controls.** Control 2 decides whether the window costs accuracy, or only the smaller number of
+# visits.
 #
-# 1. *Base*: the same rounds, each epoch on all members.
-# 2. *The same number of visits*: a window in random order, and *uniform sampling* (fewer epochs,
-#    each on all members).
+# 1. *Base*: the same rounds on all members.
+# 2. *The same number of visits*: a window in random order, and *uniform sampling* (fewer epochs on
+#    all members).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)

@@ -14,16 +14,16 @@
 # numbers.
 #
 # **Setup.** A network is pruned in five rounds. With *RSW*, each epoch *visits* (trains on) a
-# window of the members of each class. From epoch to epoch the window slides by a step over the
-# members, ranked by memorization score (how much confidence on a sample depends on training with
-# it). The attack *Conf* is a threshold on the confidence. n counts target networks.
+# window of each class's members. The window slides over the members in the order of their
+# memorization scores (how much confidence on a sample depends on training with it). The attack
+# *Conf* is a threshold on the confidence. n counts target networks.
 #
 # **Controls.** Both decide.
 #
-# 1. *The same number of visits*: a window in random order, and *uniform sampling* (fewer epochs,
-#    each on all members).
-# 2. *Early stopping* of the network without a window (*Base*), where LiRA has the same AUC
-#    (*matched AUC*).
+# 1. *The same number of visits*: a window in random order, and *uniform sampling* (fewer epochs on
+#    all members).
+# 2. *Early stopping* of the network without a window (*Base*), at the same AUC of LiRA (*matched
+#    AUC*).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)

@@ -11,20 +11,18 @@
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that deeper, more complex
 # architectures lead "to more severe final privacy risks" (section on architecture). The article
-# gives no definitions: those here, and the borders, are ours.
+# defines nothing: definitions and borders are ours.
 #
-# **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN), all attacked by
-# LiRA. A sample's *TPR* is how often LiRA calls it a member of networks that trained on it, its
-# *FPR* the same for networks that did not. TPR minus FPR is its *vulnerability*. Networks come in
-# pairs with complementary members; n counts pairs.
+# **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN). A sample's
+# *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of networks that trained
+# on it, minus the same for other networks. n counts pairs of networks with complementary members.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
-# 1. *Depth alone*: the deep CNN is compared with the shallow CNN.
+# 1. *Depth alone*: the deep CNN against the shallow CNN.
 # 2. *Equal gap in loss* (loss on non-members minus loss on members): the WRN could leak more only
 #    because it overfits more.
-# 3. *Hardness by other networks*: networks that no attack uses (*judges*) measure which samples are
-#    hard.
+# 3. *Hardness by judges*: networks that no attack uses measure which samples are hard.
 
 # %% tags=["parameters"]
 shallow = "cnn2"  # a shallow CNN (reading note: a shallow CNN)

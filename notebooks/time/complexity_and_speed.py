@@ -11,20 +11,18 @@
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "more complex datasets lead to a
 # faster, more extensive, and more varied encoding" (section on dataset complexity). The article
-# gives no definitions: those here, and the borders, are ours.
+# defines nothing: definitions and borders are ours.
 #
-# **Setup.** LiRA attacks every network at several epochs. A sample's *TPR* is how often LiRA calls
-# it a member of networks that trained on it, its *FPR* the same for networks that did not. TPR
-# minus FPR is its *vulnerability*. *Leakage* is its mean over samples. Networks come in pairs with
-# complementary members; n counts pairs.
+# **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of
+# networks that trained on it, minus the same for other networks. *Leakage* is its mean over
+# samples, at several epochs. n counts pairs of networks with complementary members.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Each data set's own level*: networks on harder data leak more in the end, which alone lets
-#    them reach a given level earlier. The *delay* is the mean epoch at which a data set's own final
-#    leakage arises, as a share of the training.
-# 2. *Permuted membership*: the same attack where there is nothing to find. Its result is
-#    subtracted.
+# 1. *Each data set's own level*: networks that leak more in the end reach a given level earlier.
+#    The *delay* is the mean epoch at which a data set's own final leakage arises, as a share of the
+#    training.
+# 2. *Permuted membership*: the same attack where there is nothing to find.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)

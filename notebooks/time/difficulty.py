@@ -15,15 +15,15 @@
 #
 # **Setup.** Judges (networks that no attack uses) measure how hard each sample is. Its *risk* is
 # LiRA's TPR minus FPR after training: how often it is called a member of networks that trained on
-# it, minus the same for other networks. *Effort* accumulates over training, for example the mean
-# loss. Networks come in pairs with complementary members; n counts pairs.
+# it, minus the same for other networks. *Effort* accumulates over training. n counts pairs of
+# networks with complementary members.
 #
 # **Controls.** Control 1 decides.
 #
 # 1. *Other networks*: judges are never attacked.
-# 2. *Noise of the risk*: two halves of the networks agree on it only in part. Correlations
-#    *corrected for noise* are divided by the root of this agreement.
-# 3. *Class*: hard samples may belong to hard classes, so we also rank within each class.
+# 2. *Noise of the risk*: correlations *corrected for noise* are divided by the root of the
+#    agreement of two halves of the networks.
+# 3. *Class*: we also rank samples within each class.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)

@@ -10,20 +10,19 @@
 # # Is it settled early which samples end vulnerable?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
-# eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure).
-# It does not give the number of epochs. We judge 150 of 200 (75 % of the training) and 150 of 400
-# (37.5 %).
+# eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure),
+# but not of how many epochs. We judge 150 of 200 (75 %) and 150 of 400 (37.5 %).
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of
 # networks that trained on it, minus the same for other networks. At each epoch LiRA *flags* the
-# tenth of the samples with the largest vulnerability (our border). *Vulnerable samples* are those
-# flagged after training. Networks come in pairs with complementary members; n counts pairs.
+# most vulnerable tenth of the samples. *Vulnerable samples* are those flagged after training. Both
+# are our definitions. n counts pairs of networks with complementary members.
 #
 # **Controls.** Control 1 decides.
 #
 # 1. *A constant learning rate*: where the rate falls to 0, little can change late.
-# 2. *Other networks*: the same networks have the same chance errors at both epochs. Halves of the
-#    networks share no shadow model.
+# 2. *Other networks*: on the same networks, chance errors at both epochs are the same. Halves of
+#    the networks share no shadow model.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]

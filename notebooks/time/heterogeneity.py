@@ -10,14 +10,13 @@
 # # Do samples differ more in vulnerability on harder data?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that complex data lead to a "more
-# varied encoding of vulnerable samples" (section on dataset complexity). The article gives no
-# definitions: those here, and the borders, are ours.
+# varied encoding of vulnerable samples" (section on dataset complexity). The article defines
+# nothing: definitions and borders are ours.
 #
-# **Setup.** LiRA attacks every network. A sample's *TPR* is how often LiRA calls it a member of
-# networks that trained on it, its *FPR* the same for networks that did not. TPR minus FPR is its
-# *vulnerability*. The *spread* is the standard deviation of vulnerability over samples, after the
-# noise of a small number of networks is removed. Networks come in pairs with complementary members;
-# n counts pairs.
+# **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of
+# networks that trained on it, minus the same for other networks. Its *spread* is the standard
+# deviation over samples, after the noise of few networks is removed. n counts pairs of networks
+# with complementary members.
 #
 # **Controls.** Control 1 decides.
 #

@@ -9,19 +9,19 @@
 # %% [markdown]
 # # Do other attacks find the same differences in leakage as LiRA?
 #
-# **Question.** A reading note on Dynamics (Chen et al. 2025) says that Shokri's attack network
-# finds the same order: harder data and deeper networks leak more, networks trained with SAM leak
-# less. The article and the note give no numbers: the claims are ours.
+# **Question.** A reading note on Dynamics (Chen et al. 2025) says that findings keep their order
+# with Shokri's attack network: harder data and deeper networks leak more, networks trained with SAM
+# leak less. It gives no numbers: the claims are ours.
 #
 # **Setup.** *Shokri's net* learns from the outputs of other networks what members look like. We
 # compare it with LiRA, RMIA and a threshold on the confidence, on the same networks after training.
-# The deep network is a wide residual network. n counts networks, or pairs of networks.
+# The deep network is a wide residual network. n counts networks or pairs of networks.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *LiRA on the same networks*: the figure shows whether it finds the same order.
-# 2. *The same samples?* Attacks that find the same order can still expose different samples. We
-#    compare how an attack ranks samples on two halves of the networks with how LiRA ranks them.
+# 1. *LiRA on the same networks*, in the figure.
+# 2. *The same samples?* Attacks that find the same order can expose different samples. We compare
+#    how attacks rank samples in two halves of the networks.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10 and others)

@@ -14,16 +14,14 @@
 # and no intervention: this page is ours.
 #
 # **Setup.** A sample's *exposure* is LiRA's TPR minus FPR: how often it is called a member of
-# networks that trained on it, minus the same for other networks. The *most exposed* samples are the
-# tenth with the largest exposure after training. A defender could predict them from the mean loss
-# of a few other networks (*judges*). Networks come in pairs with complementary members; n counts
-# pairs.
+# networks that trained on it, minus the same for other networks. The *most exposed* tenth is chosen
+# after training. We predict exposure from the mean loss of a few other networks (*judges*). n
+# counts pairs of networks with complementary members.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
-# 1. *LiRA at the same epoch*, on other networks, as a signal instead of the loss.
-# 2. *All samples*: early stopping lowers the exposure of every sample; does it lower that of the
-#    most exposed by more?
+# 1. *LiRA at the same epoch*, on other networks, as the signal.
+# 2. *All samples*: early stopping lowers everyone's exposure. Does it help the most exposed more?
 # 3. *Other networks*: signal and exposure share no shadow model.
 
 # %% tags=["parameters"]

@@ -11,13 +11,11 @@
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that complex data cause "a
 # significant shift towards higher vulnerability", and simple data "limited privacy leakage"
-# (section on dataset complexity). The article gives no definitions: those here, and the borders,
-# are ours.
+# (section on dataset complexity). The article defines nothing: definitions and borders are ours.
 #
-# **Setup.** LiRA attacks every network at several epochs. A sample's *TPR* is how often LiRA calls
-# it a member of networks that trained on it, its *FPR* the same for networks that did not. TPR
-# minus FPR is its *vulnerability*. The *vulnerability plane* shows both rates. Networks come in
-# pairs with complementary members; n counts pairs.
+# **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of
+# networks that trained on it, minus the same for other networks. The *vulnerability plane* shows
+# both rates, at several epochs. n counts pairs of networks with complementary members.
 #
 # **Controls.** Control 2 decides.
 #
