@@ -598,6 +598,8 @@ def against_paper(
         ax.set_yticks(range(len(settings)), [textwrap.fill(name, letters) for name in settings])
         ax.set(xlim=shown, ylim=(len(settings) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
+        if shown[0] < 0 < shown[1]:
+            ax.axvline(0, **GUESS)
         if printed["_y"].notna().any():
             ax.plot([], [], label=sheet.proper(source), marker="o", **hollow)
 

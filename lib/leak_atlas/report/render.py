@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,6 @@ HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
 SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
 # title, answer, and what follows them
 ANSWER = re.compile(r"(?s)(# .*?\n> \*\*In short\.\*\*[^\n]*(?:\n>[^\n]*)*)\n*(.*)")
-LIFTED = '<p><small>The figure stands <a href="#top">at the top of the page</a>.</small></p>'
 INJECTED = "injected-parameters"  # papermill's tag
 SUMMARIES = {"parameters": "default parameters", INJECTED: "parameters that this run changes"}
 
@@ -214,23 +214,54 @@ def _joins(cell: NotebookNode, with_outputs: bool = False) -> bool:
 
 
 def _lift_first_figure(notebook: NotebookNode) -> None:
-    """Moves the first figure below *In short*, where a reader sees it without scrolling."""
+    """Moves the first figure below *In short*, with what its section says of it, so that a reader
+    sees both without scrolling. A section of which nothing else remains is left out.
+    """
     import nbformat
 
-    at = next((i for i, cell in enumerate(notebook.cells) if ANSWER.match(cell.source)), None)
+    cells = notebook.cells
+    at = next((i for i, cell in enumerate(cells) if ANSWER.match(cell.source)), None)
     if at is None:
         return
-    for cell in notebook.cells[at:]:
-        for place, output in enumerate(cell.get("outputs", ())):
+    found = _first_figure(cells[at:])
+    if found is None:
+        return
+    cell, output = found
+    cell.outputs.remove(output)
+    answer, rest = ANSWER.match(cells[at].source).groups()  # type: ignore[union-attr]
+    lifted = [
+        nbformat.v4.new_markdown_cell(answer),
+        nbformat.v4.new_code_cell("", outputs=[output]),
+    ]
+    text = _last_text(cells[at + 1 : cells.index(cell)])
+    if text is not None:
+        heading, _, about = text.source.partition("\n")
+        lifted.append(nbformat.v4.new_markdown_cell(about.strip()))
+        text.source = heading
+        start = cells.index(text) + 1
+        if not any(one.get("outputs") for one in _section(cells[start:])):
+            cells.remove(text)
+    cells[at : at + 1] = [*lifted, nbformat.v4.new_markdown_cell(rest)]
+
+
+def _first_figure(cells: Sequence[NotebookNode]) -> tuple[NotebookNode, NotebookNode] | None:
+    """The first picture that a cell shows, after its cell."""
+    for cell in cells:
+        for output in cell.get("outputs", ()):
             if "image/png" in output.get("data", {}):
-                answer, rest = ANSWER.match(notebook.cells[at].source).groups()  # type: ignore[union-attr]
-                cell.outputs[place] = nbformat.v4.new_output("display_data", {"text/html": LIFTED})
-                notebook.cells[at : at + 1] = [
-                    nbformat.v4.new_markdown_cell(answer),
-                    nbformat.v4.new_code_cell("", outputs=[output]),
-                    nbformat.v4.new_markdown_cell(rest),
-                ]
-                return
+                return cell, output
+    return None
+
+
+def _last_text(cells: Sequence[NotebookNode]) -> NotebookNode | None:
+    """The last text cell, if it begins a section."""
+    texts = [cell for cell in cells if cell.cell_type == "markdown"]
+    return texts[-1] if texts and texts[-1].source.startswith("## ") else None
+
+
+def _section(cells: Sequence[NotebookNode]) -> Sequence[NotebookNode]:
+    """The cells up to the next text."""
+    return list(takewhile(lambda cell: cell.cell_type != "markdown", cells))
 
 
 def write_page(folder: Path, name: str, title: str, home: str = "index.html") -> bool:
