@@ -163,6 +163,7 @@ loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %% [markdown]
 # ## Leakage by epoch
+# Bands are 95 % intervals of the mean over samples.
 
 # %%
 measure = trajectories.mean_advantage

@@ -140,6 +140,7 @@ null = {name: over_time.read(results, each) for name, each in permuted.items()}
 
 # %% [markdown]
 # ## Leakage by epoch
+# Bands are 95 % intervals of the mean over samples.
 
 # %%
 points = []

@@ -164,6 +164,7 @@ hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 
 # %% [markdown]
 # ## Vulnerable samples that are already flagged
+# After training, all vulnerable samples are flagged on the same networks, by definition.
 
 # %%
 points = []

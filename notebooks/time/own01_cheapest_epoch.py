@@ -150,6 +150,7 @@ at_cheap, at_stop = after.index(cheap), after.index(stop)
 
 # %% [markdown]
 # ## Signals by epoch
+# The loss is the mean until an epoch; LiRA attacks other networks at that epoch.
 
 # %%
 names = {"attack": "LiRA on other networks", all_judges: all_judges, few_judges: few_judges}
