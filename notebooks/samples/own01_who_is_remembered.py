@@ -57,7 +57,7 @@ from leak_atlas.recipe import Data, LiRA, Model, Schedule, Window, WindowStudy
 by_score, by_chance = "score-ordered window", "window in random order"
 uniform = "uniform sampling, same visits"
 never, visited = "never visited", "visited"
-by_order = "rise of LiRA's AUC from uniform sampling to the window: score order minus random order"
+by_order = "from uniform sampling to the window: score order minus random order"
 few_samples = 0.05  # smallest effect of interest: a group has some 200 samples
 claims = report.claims(
     report.Claim(
@@ -73,7 +73,7 @@ claims = report.claims(
     report.Claim(
         "onion",
         "The score order exposes visited members more than a random order does (onion effect)",
-        quantity=f"{by_order}, {visited} members",
+        quantity=f"rise of LiRA's AUC on {visited} members {by_order}",
         above=0.0,
         margin=few_samples,
         ours="after Carlini et al. 2022",
@@ -83,7 +83,7 @@ claims = report.claims(
     report.Claim(
         "score_adds",
         "The score order protects never visited members more than a random order does",
-        quantity=f"{by_order}, {never} members",
+        quantity=f"rise of LiRA's AUC on {never} members {by_order}",
         below=0.0,
         margin=few_samples,
         ours="our control",

@@ -79,8 +79,8 @@ claims = report.claims(
     ),
     report.Claim(
         "folds_included",
-        "RSW and five small networks for its scores take fewer operations than Base",
-        quantity=f"{operations}: RSW and five networks on a fifth of the members each",
+        "RSW and five networks on a fifth of the members each take fewer operations than Base",
+        quantity=f"{operations}: RSW and five such networks for its scores",
         below=1.0,
         margin=0.1,
         ours="our control",

@@ -83,7 +83,7 @@ claims = report.claims(
         "faster",
         f"The WRN reaches {part:.0%} of the shallow CNN's final leakage at an earlier epoch",
         quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value in the "
-        f"{shallow_cnn}: {wrn_minus_shallow}",
+        f"{shallow_cnn}: {wrn_minus_shallow}, in epochs",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",

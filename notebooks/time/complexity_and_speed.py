@@ -62,7 +62,7 @@ claims = report.claims(
         "faster",
         "Networks on the harder data reach the same leakage at an earlier epoch",
         quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value on "
-        f"{simple}: {harder_minus_simpler}",
+        f"{simple}: {harder_minus_simpler}, in epochs",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",

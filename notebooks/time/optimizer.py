@@ -86,8 +86,8 @@ claims = report.claims(
     report.Claim(
         "into_high",
         "With SAM, fewer samples become highly vulnerable from one checkpoint to the next",
-        quantity="share of the samples below that reach TPR ≥ .8 and FPR ≤ .2 by the next "
-        f"checkpoint, mean over checkpoints: {sam_minus_sgd}",
+        quantity="share of samples that newly reach TPR ≥ .8 and FPR ≤ .2, among those below, mean "
+        f"over checkpoints: {sam_minus_sgd}",
         below=0.0,
         margin=0.015,
         ours="after a reading note on the paper",

@@ -91,7 +91,7 @@ claims = report.claims(
     ),
     report.Claim(
         "stop_protects",
-        f"Stopping at epoch {stop} leaves {exposed} a smaller part of their exposure",
+        f"Stopping at epoch {stop} protects {exposed} more than all samples",
         quantity=f"part of the final exposure left at epoch {stop}: most exposed minus all samples",
         below=0.0,
         margin=0.1,
