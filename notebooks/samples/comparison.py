@@ -200,7 +200,7 @@ report.tradeoff(
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, the mean of WeMem's defences {effect} early stopping",
+    title=f"The mean of WeMem's defences {effect} early stopping",
 )
 
 # %% [markdown]

@@ -171,8 +171,8 @@ report.profile(
     null=0.0,
     level="dense network, before the rounds",
     xlabel="rounds of training",
-    ylabel="attack accuracy minus that of the dense network",
-    title=f"Iterative pruning after {rounds} rounds {effect} than one-shot pruning after 1 round",
+    ylabel="attack accuracy minus dense network's",
+    title=f"Iterative pruning ({rounds} rounds) {effect} than one-shot pruning (1 round)",
 )
 
 # %%

@@ -140,9 +140,8 @@ conf, lira = comparison.attacks["pruned", "Conf"], comparison.attacks["pruned", 
 
 # %% [markdown]
 # ## TPR by score
-# LiRA has one threshold for all samples, so non-members of each sixth can be called members, too.
-# Most samples have an accuracy score of 0: their order is arbitrary, and only the highest sixth
-# differs.
+# LiRA has one threshold for all samples, so it calls some non-members of each sixth members, too.
+# Most samples have an accuracy score of 0: their order is arbitrary.
 
 # %%
 lira_rates = samples.rates_by_part(lira, results[slides_score], parts, fpr)

@@ -71,7 +71,7 @@ smallest = 0.02  # smallest effect of interest: attack accuracy or AUC
 def more_than_visits(name, attack, metric):
     return report.Claim(
         name,
-        f"With {low}, a narrow window hides members from {attack} better than two controls do",
+        f"With {low}, a narrow window hides members from {attack} better than in two controls",
         quantity=f"{metric}: {window_words} minus random order or uniform sampling, larger value",
         below=0.0,
         margin=smallest,

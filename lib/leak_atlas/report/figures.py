@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from leak_atlas import BadInput
 from leak_atlas.report import sheet
+from leak_atlas.report.markup import proper
 from leak_atlas.report.sheet import (
     FLOOR,
     INK,
@@ -601,7 +602,7 @@ def against_paper(
         if shown[0] < 0 < shown[1]:
             ax.axvline(0, **GUESS)
         if printed["_y"].notna().any():
-            ax.plot([], [], label=sheet.proper(source), marker="o", **hollow)
+            ax.plot([], [], label=proper(source), marker="o", **hollow)
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
     bare_marks = printed.rename(columns=turned), marker(**HOLLOW)

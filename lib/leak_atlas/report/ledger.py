@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from leak_atlas import BadInput, nearest
-from leak_atlas.report.markup import drawn, table
+from leak_atlas.report.markup import drawn, proper, table
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -314,7 +314,7 @@ def judge(
         estimate = estimates[claim.name]
         row = _row(claim, estimate, checks.get(claim.name, {}))
         row |= _regime(claim, claims.regime, regime)
-        rows.append(row | {"note": notes.get(claim.name, estimate.reason)})
+        rows.append(row | {"note": proper(notes.get(claim.name, estimate.reason))})
     return Judgement(tuple(rows))
 
 

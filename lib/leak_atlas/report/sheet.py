@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import count, cycle
@@ -19,7 +18,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from leak_atlas.audit import Estimate
-from leak_atlas.report.markup import png
+from leak_atlas.report.markup import png, proper
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -303,11 +302,6 @@ def finish(
     if ylabel:  # beside the panels, not beside the key above them
         middle = (body / 2 + fig.deeper) / fig.get_figheight()
         fig.supylabel(wrapped(ylabel, body - 0.5), y=middle, **AXIS)
-
-
-def proper(text: str) -> str:
-    """The text with a true minus before its numbers."""
-    return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
 
 
 def wrapped(text: str, room: float, size: float = 9) -> str:
