@@ -156,7 +156,7 @@ def of_distances(rng: np.random.Generator) -> Iterator[Row]:
         )
         stage = disparity.profile(one[:3], seen[:3])[1]
         nothing = [distance[:1] for distance in one[:2]]
-        contrast = disparity.contrast(one, seen, 3, [0, 1, 2])
+        contrast = disparity.lead([(one, seen)], 3, [0, 1, 2])
         difference = disparity.setting_difference((one, seen), (other, seen), 3)
         held_now = (
             held(stage, areas[1]),
@@ -219,7 +219,7 @@ def flagged_early(one: np.ndarray, other: np.ndarray, index: np.ndarray) -> np.n
     """
     flagged = trajectories.highest(one)
     ends = flagged[-1], trajectories.highest(other)[-1]
-    shares = [trajectories.early_detection(flagged, end)["share"][1] for end in ends]
+    shares = [trajectories.flagged_early(flagged, end)[1] for end in ends]
     return np.array(shares)
 
 

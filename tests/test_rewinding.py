@@ -1,4 +1,6 @@
-"""Edits by stage and by weight: what is rewound, what is frozen, and that frozen values keep their bits."""
+"""Edits by stage and by weight: what is rewound, what is frozen, and that frozen values keep their
+bits.
+"""
 
 import pytest
 import torch
@@ -6,20 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leak_atlas import BadInput
-from leak_atlas.data.resident import Resident
 from leak_atlas.models import build
 from leak_atlas.recipe import Model, RelaxLoss, Schedule
 from leak_atlas.rewinding import either, freeze, freeze_weights, places, rewind, rewind_weights
 from leak_atlas.training.loop import fit
+from tests.localization.small import images
 
 MODEL = Model("resnet18", width=4)
 PARTS = ("stem", "stage1", "stage2", "stage3", "stage4", "head")
-
-
-def images(n: int = 24) -> Resident:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(256, (n, 8, 8, 1), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 3, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 3)
 
 
 def states() -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
@@ -45,14 +41,16 @@ def test_places_are_parts_and_blocks_in_order() -> None:
 def test_rewound_from_the_stem_is_the_initialisation() -> None:
     trained, init = states()
     found = rewind(trained, init, "stem")
-    assert list(found) == list(init) and all(torch.equal(found[name], init[name]) for name in init)
+    assert list(found) == list(init)
+    assert all(torch.equal(found[name], init[name]) for name in init)
 
 
 @settings(deadline=None)
 @given(st.sampled_from([*PARTS, "stage1.1", "stage4.1"]))
 def test_rewind_and_freeze_meet_at_the_boundary(place: str) -> None:
     trained, init = states()
-    rewound, frozen = rewind(trained, init, place), freeze(trained, place)
+    rewound = rewind(trained, init, place)
+    frozen = freeze(trained, place)
     for name in trained:
         front = name in frozen
         assert torch.equal(rewound[name], trained[name] if front else init[name])
@@ -61,17 +59,17 @@ def test_rewind_and_freeze_meet_at_the_boundary(place: str) -> None:
             and places(trained)[name.split(".")[0]] <= places(trained)[place]
         )
         if front:
-            assert (
-                frozen[name].dtype == torch.bool
-                and frozen[name].shape == trained[name].shape
-                and frozen[name].all()
-            )
+            assert frozen[name].dtype == torch.bool
+            assert frozen[name].shape == trained[name].shape
+            assert frozen[name].all()
 
 
 def test_freeze_later_is_all_that_freeze_leaves() -> None:
     trained, _ = states()
-    early, late = freeze(trained, "stage3.1"), freeze(trained, "stage3.1", later=True)
-    assert not early.keys() & late.keys() and [*early, *late] == list(trained)
+    early = freeze(trained, "stage3.1")
+    late = freeze(trained, "stage3.1", later=True)
+    assert not early.keys() & late.keys()
+    assert [*early, *late] == list(trained)
 
 
 def test_statistics_are_rewound_and_frozen_too() -> None:
@@ -126,9 +124,8 @@ def test_chosen_weights_are_rewound_bit_for_bit(share: float) -> None:
     found = rewind_weights(trained, init, chosen)
     for name, value in found.items():
         mask = chosen.get(name, torch.zeros_like(value, dtype=torch.bool))
-        assert torch.equal(value[mask], init[name][mask]) and torch.equal(
-            value[~mask], trained[name][~mask]
-        )
+        assert torch.equal(value[mask], init[name][mask])
+        assert torch.equal(value[~mask], trained[name][~mask])
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -160,10 +157,8 @@ def test_frozen_weights_keep_their_bits_while_statistics_change(optimizer: str, 
 
 
 def test_masks_of_several_edits_are_joined() -> None:
-    one, other = (
-        {"a": torch.tensor([True, False])},
-        {"a": torch.tensor([False, False]), "b": torch.tensor([True])},
-    )
+    one = {"a": torch.tensor([True, False])}
+    other = {"a": torch.tensor([False, False]), "b": torch.tensor([True])}
     assert {name: mask.tolist() for name, mask in either(one, other).items()} == {
         "a": [True, False],
         "b": [True],

@@ -59,18 +59,25 @@ def prune(
     for name, gone in (before or {}).items():
         if name in importance:
             importance[name] = np.where(gone.numpy(), first, importance[name])
-    choose = selection.highest if largest else selection.lowest
-    chosen = {}
-    if scope == "global":
-        chosen = choose(importance, sparsity)
-    else:
-        for name, values in importance.items():
-            chosen |= choose({name: values}, sparsity)
+    chosen = _chosen(importance, sparsity, scope == "global", largest)
     pruned = {}
     for name, mask in chosen.items():
         if part == "all" or (mask.ndim == 1) == (part == "norms"):
             pruned[name] = torch.from_numpy(mask)
     return _zeroed(state, pruned), pruned
+
+
+def _chosen(
+    importance: Scores, sparsity: float, together: bool, largest: bool = False
+) -> dict[str, NDArray]:
+    """Masks of the smallest (or `largest`) values: of all together, or of each array."""
+    choose = selection.highest if largest else selection.lowest
+    if together:
+        return choose(importance, sparsity)
+    chosen: dict[str, NDArray] = {}
+    for name, values in importance.items():
+        chosen |= choose({name: values}, sparsity)
+    return chosen
 
 
 def _zeroed(state: State, pruned: Masks) -> dict[str, Tensor]:
@@ -167,14 +174,8 @@ def prune_filters(
             pruned_before = before[name].flatten(1).all(dim=1) if by != "scale" else before[name]
             worth = np.where(pruned_before.numpy(), -1.0, worth)  # chosen before all else
         importance[name] = worth
-    chosen = {}
-    if by == "scale":
-        chosen = selection.lowest(importance, sparsity)
-    else:
-        for name, worth in importance.items():
-            chosen |= selection.lowest({name: worth}, sparsity)
     pruned = {}
-    for name, mask in chosen.items():
+    for name, mask in _chosen(importance, sparsity, by == "scale").items():
         for module in unit_of[name]:
             for tensor in (f"{module}.weight", f"{module}.bias"):
                 if tensor in state:
@@ -199,7 +200,7 @@ def _judged(
 
 
 def _worth(tensor: Tensor, by: str, draws: np.random.Generator) -> NDArray:
-    """The worth of each filter in a tensor `(n, ...)`, `(n,)`: its L2 or L1 norm, or a random draw."""
+    """The worth of each filter of a tensor `(n, ...)`, `(n,)`: L2 or L1 norm, or a random draw."""
     if by == "random":
         return draws.random(len(tensor))
     filters = tensor.double().reshape(len(tensor), -1)
@@ -242,21 +243,18 @@ def _(step: Sparsity, of: Of) -> Arrays:
     kinds = [KINDS.get(values[name].dim(), "conv") for name in names]
     sizes = np.array([values[name].numel() for name in names])
     removed = np.array([int(gone[name].sum()) if name in gone else 0 for name in names])
-    is_conv = np.array(kinds) == "conv"
-    whole = {}  # by convolution: which filters are removed
-    for name in np.array(names)[is_conv]:
-        mask = gone.get(name, torch.zeros_like(values[name], dtype=torch.bool))
-        whole[name] = mask.flatten(1).all(dim=1).numpy()
-    none = np.zeros(0, bool)
-    filters = [whole.get(name, none) for name in names]
+    filters, filters_gone = np.zeros((2, len(names)), int)
+    for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
+        if kind == "conv":
+            filters[place] = len(values[name])
+            if name in gone:
+                filters_gone[place] = gone[name].flatten(1).all(dim=1).sum()
     return {
         "names": text(names),
         "kinds": text(kinds),
         "weights": sizes,
         "gone": removed,
-        "filters": np.array([mask.size for mask in filters]),
-        "filters_gone": np.array([int(mask.sum()) for mask in filters]),
-        "convolutions": np.asarray(removed[is_conv].sum() / max(1, sizes[is_conv].sum())),
+        "filters": filters,
+        "filters_gone": filters_gone,
         "network": np.asarray(removed.sum() / sizes.sum()),
-        **{f"filter/{name}": mask for name, mask in whole.items()},
     }

@@ -4,10 +4,10 @@ PPTP rewinds the back of a network and freezes its front (Alg. 1); CWRF rewinds 
 weights by Boolean masks (eq. 5-7).
 
 A state is a state dict whose names begin with the part they belong to (``stage4.0.conv1.weight``),
-in order of depth. A place is a part ("stage4") or a block in one ("stage4.1"). `frozen` has a Boolean
-mask for each tensor that is frozen, and the training re-imposes the frozen values after each step:
-masking gradients alone would freeze nothing under momentum or weight decay, and BatchNorm's running
-statistics have no gradients at all.
+in order of depth. A place is a part ("stage4") or a block in one ("stage4.1"). `frozen` has a
+Boolean mask for each tensor that is frozen, and the training re-imposes the frozen values after
+each step: masking gradients alone would freeze nothing under momentum or weight decay, and
+BatchNorm's running statistics have no gradients at all.
 """
 
 from __future__ import annotations

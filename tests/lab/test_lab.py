@@ -152,7 +152,6 @@ def test_states_whose_designs_use_other_samples_are_compared_sample_by_sample() 
         (lambda a, b: StageMembership(a), "row 0 of Halves holds the whole pool"),
         (lambda a, b: Attack(Threshold("loss"), (a,), (b,)), "row 0 of Halves holds the whole"),
         (lambda a, b: replace(a.training, seed=-1), r"Train\.seed"),
-        (lambda a, b: Schedule(2, 32, milestones=(1,)), "give both, or neither"),
         (lambda a, b: pool(3).attack(RMIA("offline")), "row 0 has 1 shadows outside its own pair"),
         (lambda a, b: pool(2).attack(LiRA()), "ask for more models"),
     ],

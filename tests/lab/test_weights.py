@@ -77,7 +77,7 @@ def test_chains_keep_their_keys() -> None:
 
 @pytest.mark.parametrize(
     "criterion",
-    [VULNERABLE, Learnability(4, 16, "squared"), SNIP(), Magnitude(), Change(), Random()],
+    [VULNERABLE, Learnability(4, 16), SNIP(), Magnitude(), Change(), Random()],
     ids=lambda c: type(c).__name__,
 )
 def test_a_score_has_a_map_for_each_scored_tensor_and_is_looked_up_again(

@@ -37,7 +37,9 @@ def answers(
 def test_measures_by_hand() -> None:
     """Two networks trained on the first two of four samples; the last is not in the pool."""
     role = np.array([[Role.MEMBER, Role.MEMBER, Role.NONMEMBER, Role.TEST]] * 2)
-    easy, hard, out = [0.5, 0.9, 0.9, 0.9], [0.5, 0.6, 0.4, 0.8], [0.5, 0.4, 0.4, 0.2]
+    easy = [0.5, 0.9, 0.9, 0.9]
+    hard = [0.5, 0.6, 0.4, 0.8]
+    out = [0.5, 0.4, 0.4, 0.2]
     each = {e: np.array([[easy[k], hard[k], out[k], 0.5]] * 2) for k, e in enumerate(EPOCHS)}
     found = difficulty(answers(each, role), early=1)
     assert found["index"].tolist() == [0, 1, 2]
@@ -51,9 +53,8 @@ def test_measures_by_hand() -> None:
     assert found["margin"][:2] == pytest.approx(-special.logit(p).mean(axis=1), rel=1e-5)
     assert found["aleatoric"][:2] == pytest.approx((p * (1 - p)).mean(axis=1), rel=1e-5)
     assert found["epistemic"][:2] == pytest.approx(p.var(axis=1), rel=1e-4, abs=1e-9)
-    assert found["inconsistency"][2] == 1 and found["ensemble variance"][2] == pytest.approx(
-        0, abs=1e-12
-    )
+    assert found["inconsistency"][2] == 1
+    assert found["ensemble variance"][2] == pytest.approx(0, abs=1e-12)
     until = mean_loss_until(answers(each, role))[:, :2]
     assert until[:, 1] == pytest.approx(np.cumsum(-np.log(p[1])) / [1, 2, 3], rel=1e-5)
     assert until[-1] == pytest.approx(found["mean loss"][:2])

@@ -20,7 +20,9 @@ from leak_atlas.recipe import Data, Model, Population, PruningStudy, Schedule
 
 
 def test_gaps_by_hand() -> None:
-    values, member, label = [1.0, 3.0, 0.0, 1.0], [True, True, False, False], [0, 1, 0, 1]
+    values = [1.0, 3.0, 0.0, 1.0]
+    member = [True, True, False, False]
+    label = [0, 1, 0, 1]
     assert gap(values, member) == 1.5
     assert gap_by_class(values, member, label, 3)[:2].tolist() == [1.0, 2.0]
     assert np.isnan(gap_by_class(values, member, label, 3)[2])
@@ -63,7 +65,8 @@ def test_two_networks_predict_the_same_classes_of_non_members() -> None:
 
 
 def test_labels_are_shuffled_on_each_side_alone() -> None:
-    label, member = np.arange(200) % 7, np.arange(200) % 3 > 0
+    label = np.arange(200) % 7
+    member = np.arange(200) % 3 > 0
     permuted = permuted_labels(label, member, np.random.default_rng(0))
     assert (permuted != label).mean() > 0.5
     for side in (member, ~member):
@@ -84,7 +87,8 @@ def test_losses_are_the_cross_entropy_of_each_network() -> None:
 
 
 def test_output_entropies_are_shares_of_the_largest_one() -> None:
-    certain, undecided = [0.0, 99.0, 0.0, 0.0], [1.0] * 4
+    certain = [0.0, 99.0, 0.0, 0.0]
+    undecided = [1.0] * 4
     stored = {
         "logits": np.array([certain, undecided, undecided]),
         "labels": np.array([1, 0, 0]),

@@ -27,17 +27,12 @@ from leak_atlas.recipe import (
     Setup,
     Signals,
 )
+from tests.localization.small import images
 
 NETS = [
     Model(name, width)
     for name, width in (("resnet10", 4), ("vgg11", 4), ("cnn4", 4), ("wrn16", 4), ("vit", 2))
 ]
-
-
-def images(n: int, pixels: int = 8) -> Resident:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(256, (n, pixels, pixels, 1), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 4, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 4)
 
 
 def bits(n: int) -> Resident:
@@ -47,12 +42,13 @@ def bits(n: int) -> Resident:
 
 @pytest.mark.parametrize("model", [*NETS, Model("fc", 8)], ids=lambda model: model.name)
 def test_a_gradient_is_that_of_the_sample_alone(model: Model) -> None:
-    data = bits(40) if model.name == "fc" else images(40)
+    data = bits(40) if model.name == "fc" else images(40, classes=4)
     net = build(model, 12 if model.name == "fc" else 1, 4, 0, 8)
     net(augmentation.plain(data, torch.arange(40)))  # BatchNorm has statistics of its own
     before = {name: value.clone() for name, value in net.eval().state_dict().items()}
     index = torch.arange(35).flip(0)
-    found, expected = gradient_norms(net, data, index), []
+    found = gradient_norms(net, data, index)
+    expected = []
     for i in index:
         net.zero_grad()
         functional.cross_entropy(
@@ -62,14 +58,14 @@ def test_a_gradient_is_that_of_the_sample_alone(model: Model) -> None:
             torch.cat([p.grad.flatten() for p in net.parameters() if p.grad is not None]).norm()
         )
     np.testing.assert_allclose(found, torch.stack(expected), rtol=1e-5)
-    assert found.dtype == np.float64 and all(
-        torch.equal(before[n], v) for n, v in net.state_dict().items()
-    )
+    assert found.dtype == np.float64
+    assert all(torch.equal(before[n], v) for n, v in net.state_dict().items())
 
 
 def test_of_a_linear_map_it_is_the_error_times_the_input() -> None:
     """dL/dW = (p - onehot) x^T and dL/db = p - onehot."""
-    data, net = images(30), Net(OrderedDict(flat=nn.Flatten(), head=nn.Linear(64, 4)))
+    data = images(30, classes=4)
+    net = Net(OrderedDict(flat=nn.Flatten(), head=nn.Linear(64, 4)))
     x = augmentation.plain(data, torch.arange(30))
     error = net(x).detach().softmax(dim=1) - functional.one_hot(data.labels, 4)
     expected = error.norm(dim=1) * (x.flatten(1).square().sum(dim=1) + 1).sqrt()
@@ -80,11 +76,9 @@ def test_of_a_linear_map_it_is_the_error_times_the_input() -> None:
 @given(st.integers(0, 2**16), st.integers(1, 6))
 def test_votes_are_those_of_the_nearest(seed: int, neighbours: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, labels, voters = (
-        rng.normal(size=(20, 3)) + 50,
-        rng.integers(3, size=20),
-        rng.permutation(20)[:10],
-    )
+    rows = rng.normal(size=(20, 3)) + 50
+    labels = rng.integers(3, size=20)
+    voters = rng.permutation(20)[:10]
     expected = []
     for i, row in enumerate(rows):
         near = sorted((np.linalg.norm(rows[j] - row), labels[j]) for j in voters if j != i)[
@@ -118,20 +112,24 @@ def test_depth_by_hand() -> None:
 
 def test_planted_features_decide_where_classes_part() -> None:
     """Classes lie apart from the second part on, but for some samples only from the third."""
-    rng, labels = np.random.default_rng(0), np.arange(200) % 2
-    late, voters = np.arange(200) < 20, np.arange(20, 200)
+    rng = np.random.default_rng(0)
+    labels = np.arange(200) % 2
+    late = np.arange(200) < 20
+    voters = np.arange(20, 200)
     parted = [np.zeros(200), np.where(late, 1 - labels, labels), labels]
     rows = [10 * side[:, None] + rng.normal(size=(200, 4)) for side in parted]
     said = np.stack([neighbour_votes(each, voters, labels, 30) for each in rows])
     found = settled(said == labels)
-    assert (
-        (found[late] == 2).all() and set(found[~late]) <= {0, 1} and 0.3 < found[~late].mean() < 0.7
-    )
+    assert (found[late] == 2).all()
+    assert set(found[~late]) <= {0, 1}
+    assert 0.3 < found[~late].mean() < 0.7
 
 
 def test_features_that_know_nothing_vote_by_chance() -> None:
-    rng, n = np.random.default_rng(0), 2000
-    labels, voters = rng.integers(4, size=n), np.arange(0, n, 2)
+    rng = np.random.default_rng(0)
+    n = 2000
+    labels = rng.integers(4, size=n)
+    voters = np.arange(0, n, 2)
     votes = neighbour_votes(rng.normal(size=(n, 5)), voters, labels, 7)
     assert abs((votes == labels).mean() - 0.25) < 4 * (3 / 16 / n) ** 0.5
 
@@ -160,12 +158,13 @@ def test_both_are_read_off_a_network_that_has_learnt_its_members() -> None:
         np.testing.assert_array_equal(found["index"], signals["index"][pool])
     assert np.median(norm["norm"][member]) < 0.5 * np.median(norm["norm"][~member])
     assert norm["norm"][right].mean() < norm["norm"][~right].mean()
-    assert depth.parts == ["stem", "stage1", "stage2", "stage3", "stage4", "head"] and depth[
-        "votes"
-    ].shape == (6, 120)
+    assert depth.parts == ["stem", "stage1", "stage2", "stage3", "stage4", "head"]
+    assert depth["votes"].shape == (6, 120)
     final = signals["logits"][pool].argmax(axis=1)
     agreed = (depth["votes"] == final).mean(axis=1)
-    assert agreed[0] < 0.8 and agreed[-1] > 0.85 and agreed[-1] > agreed[0] + 0.1
+    assert agreed[0] < 0.8
+    assert agreed[-1] > 0.85
+    assert agreed[-1] > agreed[0] + 0.1
     np.testing.assert_array_equal(depth["depth"], settled(depth["votes"] == final))
     with pytest.raises(BadInput, match="neighbours cannot be 60: a row has 60 members"):
         PredictionDepth(one, 60)

@@ -7,7 +7,6 @@ import copy
 import numpy as np
 import pytest
 import torch
-from sklearn import svm
 from torch import nn
 
 from leak_atlas import BadInput
@@ -18,15 +17,9 @@ from leak_atlas.localization.layers import distances, probe, random_projection
 from leak_atlas.models import Net, build
 from leak_atlas.recipe import Model
 from leak_atlas.training.answers import scoring
+from tests.localization.small import images
 
 SMALL = Model("resnet18", width=4)
-
-
-def images(n: int = 30, pixels: int = 8, classes: int = 3, seed: int = 0) -> Resident:
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randint(256, (n, pixels, pixels, 3), generator=generator, dtype=torch.uint8)
-    labels = torch.arange(n) % classes
-    return Resident(x, labels, torch.full((3,), 0.5), torch.full((3,), 0.25), n, classes)
 
 
 def used(seed: int) -> Net:
@@ -34,7 +27,7 @@ def used(seed: int) -> Net:
     net = build(SMALL, 3, 3, seed)
     with torch.no_grad():
         for _ in range(3):
-            net(augmentation.plain(images(seed=seed + 1), torch.arange(30)))
+            net(augmentation.plain(images(30, 3, seed=seed + 1), torch.arange(30)))
     return net
 
 
@@ -62,14 +55,20 @@ def test_streaming_equals_storing(
     parts: layers.Parts, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(layers.CHUNK, "cpu", chunk)
-    a, b, data, index = used(0), used(1), images(), torch.arange(29, 2, -1)
+    a = used(0)
+    b = used(1)
+    data = images(30, 3)
+    index = torch.arange(29, 2, -1)
     names = a.names(parts)
     monkeypatch.setattr(layers, "BATCH", 10)
     found = distances(a, b, data, index, parts)
-    maps_a, maps_b = stored(a, data, index, names), stored(b, data, index, names)
+    maps_a = stored(a, data, index, names)
+    maps_b = stored(b, data, index, names)
     for i, name in enumerate(names):
-        p, q = maps_a[name], maps_b[name]
-        root, norms = np.sqrt(p.shape[1]), (np.linalg.norm(p, axis=1), np.linalg.norm(q, axis=1))
+        p = maps_a[name]
+        q = maps_b[name]
+        root = np.sqrt(p.shape[1])
+        norms = (np.linalg.norm(p, axis=1), np.linalg.norm(q, axis=1))
         expected = {
             "euclidean": np.linalg.norm(p - q, axis=1) / root,
             "direction": 1 - np.sum(p * q, axis=1) / norms[0] / norms[1],
@@ -78,24 +77,27 @@ def test_streaming_equals_storing(
         }
         assert list(found) == list(expected)
         for measure, values in expected.items():
-            assert found[measure].dtype == np.float32 and found[measure].shape == (len(names), 27)
+            assert found[measure].dtype == np.float32
+            assert found[measure].shape == (len(names), 27)
             np.testing.assert_allclose(
                 found[measure][i], values, rtol=1e-6, atol=1e-6, err_msg=f"{name} {measure}"
             )
 
 
 def test_a_network_is_at_no_distance_from_itself() -> None:
-    found = distances(used(0), used(0), images(), torch.arange(30))
-    assert not found["euclidean"].any() and not found["direction"].any()
+    found = distances(used(0), used(0), images(30, 3), torch.arange(30))
+    assert not found["euclidean"].any()
+    assert not found["direction"].any()
     np.testing.assert_array_equal(found["length_a"], found["length_b"])
 
 
 def test_scaled_weights_change_the_length_and_not_the_direction() -> None:
-    a, b = used(0), used(0)
+    a = used(0)
+    b = used(0)
     with torch.no_grad():
         for tensor in (b.head.fc.weight, b.head.fc.bias):
             tensor.mul_(3)
-    found = distances(a, b, images(), torch.arange(30))
+    found = distances(a, b, images(30, 3), torch.arange(30))
     np.testing.assert_allclose(found["length_b"][-1], 3 * found["length_a"][-1], rtol=1e-6)
     np.testing.assert_allclose(found["direction"][-1], 0, atol=1e-7)
     np.testing.assert_allclose(found["euclidean"][-1], 2 * found["length_a"][-1], rtol=1e-6)
@@ -103,16 +105,18 @@ def test_scaled_weights_change_the_length_and_not_the_direction() -> None:
 
 
 def test_dead_features_have_a_direction_only_against_live_ones() -> None:
-    zero, one = torch.zeros(2, 4), torch.ones(2, 4)
+    zero = torch.zeros(2, 4)
+    one = torch.ones(2, 4)
     assert layers.compare_maps(zero, zero)[1].tolist() == [0, 0]
     assert layers.compare_maps(zero, one).tolist() == [[1, 1], [1, 1], [0, 0], [1, 1]]
     assert layers.compare_maps(-one, one)[1].tolist() == [2, 2]
 
 
 def test_looking_leaves_the_networks_as_they_were() -> None:
-    a, b = used(0).train(), used(1).eval()
+    a = used(0).train()
+    b = used(1).eval()
     before = [copy.deepcopy(net.state_dict()) for net in (a, b)]
-    distances(a, b, images(), torch.arange(30))
+    distances(a, b, images(30, 3), torch.arange(30))
     assert (a.training, b.training) == (True, False)
     for net, state in zip((a, b), before, strict=True):
         torch.testing.assert_close(net.state_dict(), state, rtol=0, atol=0)
@@ -121,10 +125,16 @@ def test_looking_leaves_the_networks_as_they_were() -> None:
 def test_different_networks_cannot_be_compared() -> None:
     with pytest.raises(BadInput, match="same parts"):
         distances(
-            used(0), build(Model("resnet10", width=4), 3, 3, 0), images(), torch.arange(4), "blocks"
+            used(0),
+            build(Model("resnet10", width=4), 3, 3, 0),
+            images(30, 3),
+            torch.arange(4),
+            "blocks",
         )
     with pytest.raises(BadInput, match="one shape"):
-        distances(used(0), build(Model("resnet18", width=8), 3, 3, 0), images(), torch.arange(4))
+        distances(
+            used(0), build(Model("resnet18", width=8), 3, 3, 0), images(30, 3), torch.arange(4)
+        )
 
 
 # --- probe
@@ -146,7 +156,7 @@ class Reader(nn.Module):
 
 
 def written(n: int = 240) -> Resident:
-    data = images(n)
+    data = images(n, 3)
     data.samples[:, 0, 0, 0] = torch.tensor([0, 128, 255], dtype=torch.uint8)[data.labels]
     return data
 
@@ -161,12 +171,16 @@ def test_probe_reads_what_is_there_and_nothing_else() -> None:
         net.add_module(name, part)
     nn.init.zeros_(net.head.weight)
     found = probe(net, written(), torch.arange(0, 180), torch.arange(180, 240))
-    assert found.shape == (3,) and found[1] == 1.0
+    assert found.shape == (3,)
+    assert found[1] == 1.0
     assert found[2] == pytest.approx(1 / 3)  # features that are constant
 
 
 def test_probe_of_mixed_features_is_reproducible() -> None:
-    net, data, fitted, held_out = used(0), written(), torch.arange(180), torch.arange(180, 240)
+    net = used(0)
+    data = written()
+    fitted = torch.arange(180)
+    held_out = torch.arange(180, 240)
     first, again = (probe(net, data, fitted, held_out, dimensions=50) for _ in range(2))
     assert first.shape == (6,)
     np.testing.assert_array_equal(first, again)
@@ -188,17 +202,3 @@ def test_mixing_keeps_inner_products_in_the_mean() -> None:
 def test_narrow_features_are_not_mixed() -> None:
     x = torch.randn(3, 2, 2, 2)
     assert torch.equal(random_projection(8, 0)("stem", x), x.flatten(1))
-
-
-def test_probe_names_the_part_on_which_the_svm_did_not_converge(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def one_pass(**options: object) -> svm.LinearSVC:
-        return real(**{**options, "max_iter": 1})
-
-    real = svm.LinearSVC
-    monkeypatch.setattr(svm, "LinearSVC", one_pass)
-    rng = np.random.default_rng(0)
-    features = rng.standard_normal((60, 5)).astype(np.float32)
-    layers._svm(features, rng.integers(2, size=60), 40, 0, "stage 1")
-    assert "stage 1" in caplog.text

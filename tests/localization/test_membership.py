@@ -3,23 +3,16 @@ hand.
 """
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leak_atlas import BadInput, audit
-from leak_atlas.data.resident import Resident
-from leak_atlas.localization.membership import geometry, log_odds, membership_scores
+from leak_atlas import audit
+from leak_atlas.localization.membership import geometry, membership_scores
 from leak_atlas.models import build
 from leak_atlas.recipe import CrossEntropy, Model, Schedule
 from leak_atlas.training.loop import fit
-
-
-def images(n: int, seed: int = 0) -> Resident:
-    generator = torch.Generator().manual_seed(seed)
-    x = torch.randint(256, (n, 8, 8, 1), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 4, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 4)
+from tests.localization.small import images
 
 
 def halves(n: int, seed: int) -> np.ndarray:
@@ -29,8 +22,11 @@ def halves(n: int, seed: int) -> np.ndarray:
 
 
 def test_a_network_trained_on_other_samples_tells_nothing() -> None:
-    n, net, data = 9000, build(Model("resnet10", width=2), 1, 4, 0), images(9000)
-    member, known = halves(n, 1), halves(n, 2)
+    n = 9000
+    net = build(Model("resnet10", width=2), 1, 4, 0)
+    data = images(9000, classes=4)
+    member = halves(n, 1)
+    known = halves(n, 2)
     scores = membership_scores(net, data, torch.arange(n), member, known)
     assert scores.shape == (6, (~known).sum())
     found = [audit.auc_interval(part, member[~known], 0.99) for part in scores]
@@ -42,8 +38,11 @@ def test_a_network_trained_on_other_samples_tells_nothing() -> None:
 
 
 def test_an_overfitted_network_tells_at_its_end_and_not_at_its_stem() -> None:
-    n, net, data = 600, build(Model("resnet10", width=4), 1, 4, 0), images(600)
-    member, known = halves(n, 1), halves(n, 2)
+    n = 600
+    net = build(Model("resnet10", width=4), 1, 4, 0)
+    data = images(600, classes=4)
+    member = halves(n, 1)
+    known = halves(n, 2)
     fit(
         net,
         data,
@@ -54,12 +53,17 @@ def test_an_overfitted_network_tells_at_its_end_and_not_at_its_stem() -> None:
     )
     scores = membership_scores(net, data, torch.arange(n), member, known)
     stem, *_, last, head = (audit.auc_interval(part, member[~known]) for part in scores)
-    assert last.low > 0.6 and head.low > 0.6 and stem.low < 0.5
+    assert last.low > 0.6
+    assert head.low > 0.6
+    assert stem.low < 0.5
 
 
 def test_what_the_attacker_is_not_told_changes_nothing() -> None:
-    n, net, data = 200, build(Model("resnet10", width=2), 1, 4, 0), images(200)
-    member, known = halves(n, 1), halves(n, 2)
+    n = 200
+    net = build(Model("resnet10", width=2), 1, 4, 0)
+    data = images(200, classes=4)
+    member = halves(n, 1)
+    known = halves(n, 2)
     swapped = np.where(known, member, ~member)
     first, second = (
         membership_scores(net, data, torch.arange(n), each, known, dimensions=50)
@@ -69,11 +73,9 @@ def test_what_the_attacker_is_not_told_changes_nothing() -> None:
 
 
 def test_geometry_by_hand() -> None:
-    x, labels, known = (
-        np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0], [0.0, 4.0]]),
-        np.array([0, 0, 1, 1]),
-        np.array([1, 1, 1, 0], bool),
-    )
+    x = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
+    labels = np.array([0, 0, 1, 1])
+    known = np.array([1, 1, 1, 0], bool)
     found = geometry(x, labels, known)
     # Of sample 0 the rest of its class is (1, 0), and the other class (0, 2).
     expected = [np.log(5), np.log(np.hypot(2, 4)), np.log(np.hypot(3, 2)), 3 / 5, 4 / 5]
@@ -89,14 +91,10 @@ def test_geometry_by_hand() -> None:
 @given(st.integers(0, 99))
 def test_geometry_does_not_know_how_units_are_numbered_or_turned(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x, labels, known = rng.normal(size=(40, 6)), rng.integers(0, 3, 40), rng.random(40) < 0.6
+    x = rng.normal(size=(40, 6))
+    labels = rng.integers(0, 3, 40)
+    known = rng.random(40) < 0.6
     turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
     np.testing.assert_allclose(
         geometry(x @ turn, labels, known), geometry(x, labels, known), atol=1e-8
     )
-
-
-def test_both_kinds_must_be_known() -> None:
-    member = np.array([True, True, False, False])
-    with pytest.raises(BadInput, match="members and non-members"):
-        log_odds(np.zeros((4, 2)), member, member)

@@ -6,6 +6,7 @@ import pytest
 from leak_atlas.audit import FloatArray
 from leak_atlas.localization import prediction
 from leak_atlas.localization.over_time import Trajectory
+from tests.localization.small import halves
 
 N, NETWORKS = 240, 24
 POOL = 3 * np.arange(N)  # indices in the data set
@@ -22,8 +23,7 @@ def attacked(
     `luck`: how far each sample is exposed in these networks alone.
     """
     rng = np.random.default_rng(seed)
-    first = rng.permuted(np.tile(np.arange(N) < N // 2, (NETWORKS // 2, 1)), axis=1)
-    member = np.stack([first, ~first], axis=1).reshape(NETWORKS, N)
+    member = halves(NETWORKS, N, rng)
     own = luck * rng.random(N)
     scores = [rng.normal(size=member.shape) + slope * (by + own) * member for slope in slopes]
     groups = np.arange(NETWORKS) // 2 + 100 * seed
@@ -45,8 +45,10 @@ def test_hard_samples_are_exposed_and_easy_ones_not() -> None:
 
 
 def test_hardness_correlates_with_risk_and_speed_and_chance_does_not() -> None:
-    measures, groups = {"hard": HARD, "chance": OTHER}, {"both": ("hard", "chance")}
-    one, null = attacked([0.0, 4.0], 1), attacked([0.0, 0.0], 2)
+    measures = {"hard": HARD, "chance": OTHER}
+    groups = {"both": ("hard", "chance")}
+    one = attacked([0.0, 4.0], 1)
+    null = attacked([0.0, 0.0], 2)
     found = prediction.correlations_with_risk(one, null, measures, POOL, LABELS, groups)
     for of_hard, of_chance, mean in zip(
         *(found[n] for n in ("hard", "chance", "both")), strict=True
@@ -58,14 +60,16 @@ def test_hardness_correlates_with_risk_and_speed_and_chance_does_not() -> None:
 
 def test_hardness_that_is_the_class_says_nothing_within_it() -> None:
     measures = {"class": LABELS.astype(float)}
-    one, null = attacked([0.0, 4.0], 1, by=LABELS / 4), attacked([0.0, 0.0], 2)
+    one = attacked([0.0, 4.0], 1, by=LABELS / 4)
+    null = attacked([0.0, 0.0], 2)
     found = prediction.correlations_with_risk(one, null, measures, POOL, LABELS, {})["class"]
     assert found.risk.low > 0.5
     assert found.within_class.value == 0
 
 
 def test_the_true_risk_has_no_noise() -> None:
-    halvings, measures = pair([0.0, 1.5]), {"hard": HARD, "chance": OTHER}
+    halvings = pair([0.0, 1.5])
+    measures = {"hard": HARD, "chance": OTHER}
     found, agreement = prediction.correlations_with_true_risk(halvings, measures, POOL, {})
     raw = prediction.correlations_with_risk(*halvings[0], measures, POOL, LABELS, {})["hard"].risk
     assert agreement.high < 0.9
@@ -91,7 +95,8 @@ def test_foresight_of_hardness_and_of_an_attack() -> None:
     assert found["hard"].beyond_attack[0].low > 0.5
     assert found["hard"].found[0].value > found["chance"].found[0].value + 0.2
     assert abs(found["chance"].correlation[1].value) < 0.25
-    attack, hard = found["attack"].correlation, found["hard"]
+    attack = found["attack"].correlation
+    hard = found["hard"]
     assert abs(attack[0].value) < 0.25
     difference = hard.correlation[0].value - attack[1].value
     assert hard.beyond_final_attack[0].value == pytest.approx(difference)

@@ -56,14 +56,16 @@ def test_a_disparity_is_found_where_it_is(comparison: ProbeComparison) -> None:
     assert comparison.change("wide", "narrow", "stage2.1").low > 0.03
     lead = comparison.lead("stage2.1")
     each = [comparison.lead("stage2.1", variants=[name]).value for name in ("narrow", "wide")]
-    assert min(each) < lead.value < max(each) and lead.low > 0
+    assert min(each) < lead.value < max(each)
+    assert lead.low > 0
 
 
 def test_which_variant_is_farther_from_the_same_network(comparison: ProbeComparison) -> None:
     stage2 = comparison.farther("wide", "narrow", ["stage2.1"])
     mirrored = comparison.farther("narrow", "wide", ["stage2.1"])
     # half of the samples are 1 instead of 0.5 deviations away: a quarter each of four comparisons
-    assert stage2.value == pytest.approx(0.57, abs=0.02) and stage2.low > 0.5
+    assert stage2.value == pytest.approx(0.57, abs=0.02)
+    assert stage2.low > 0.5
     assert stage2.value + mirrored.value == pytest.approx(1)
     assert comparison.farther("wide", "narrow", ["stage1.1"]).value == pytest.approx(0.5)
     both = comparison.farther("wide", "narrow", ["stage1.1", "stage2.1"])
@@ -80,12 +82,15 @@ def test_the_estimates_of_the_claims_of_an_onset(comparison: ProbeComparison) ->
 
 def test_rows_and_histograms_are_what_figures_take(comparison: ProbeComparison) -> None:
     rows = comparison.rows(("euclidean", "direction"))
-    assert len(rows) == 2 * 2 * 2 and {row["variant"] for row in rows} == {"narrow", "wide"}
+    assert len(rows) == 2 * 2 * 2
+    assert {row["variant"] for row in rows} == {"narrow", "wide"}
     for row in comparison.floor_rows():
-        assert isinstance(row["value"], audit.Estimate) and abs(row["value"].value - 0.5) < 0.1
+        assert isinstance(row["value"], audit.Estimate)
+        assert abs(row["value"].value - 0.5) < 0.1
     panels = comparison.histograms(["stage2.1"], pair=3)
     seen, unseen = panels["wide", "stage2.1"]
-    assert len(seen) == len(unseen) == SAMPLES // 2 and unseen.mean() > seen.mean()
+    assert len(seen) == len(unseen) == SAMPLES // 2
+    assert unseen.mean() > seen.mean()
 
 
 def test_the_network_that_learnt_least_counts(comparison: ProbeComparison) -> None:

@@ -21,7 +21,8 @@ from leak_atlas.training.loop import Trajectory
 from leak_atlas.training.update import Batch, Task, Update
 
 # With batches of 16 a last one of 8: in one of 2, BatchNorm makes signs of rounding errors.
-MEMBERS, REFERENCE = torch.arange(56), torch.arange(56, 72)
+MEMBERS = torch.arange(56)
+REFERENCE = torch.arange(56, 72)
 OTHERS = {"reference": REFERENCE}
 SOFT = torch.rand(56, 3, generator=torch.Generator().manual_seed(0)).softmax(1)
 RANKING = torch.rand(56, generator=torch.Generator().manual_seed(5))

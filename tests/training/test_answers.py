@@ -33,8 +33,10 @@ def test_scaled_confidence_closed_forms() -> None:
 def test_shapes_types_and_the_plain_view(net: Net, data: Resident, views: int) -> None:
     index = torch.arange(5, 60)
     z, confidence = answers.logits(net, data, index, views)
-    assert z.shape == (55, 3) and z.dtype == torch.float32
-    assert confidence.shape == (55, views) and confidence.dtype == torch.float64
+    assert z.shape == (55, 3)
+    assert z.dtype == torch.float32
+    assert confidence.shape == (55, views)
+    assert confidence.dtype == torch.float64
     torch.testing.assert_close(confidence[:, 0], answers.scaled_confidence(z, data.labels[index]))
     assert not z.is_inference() and net.training  # as it was before
 
@@ -52,15 +54,11 @@ def test_a_signal_does_not_depend_on_the_batch(net: Net, data: Resident, signal:
             return answers.logits(net, data, index)[0]
         return answers.sensitivity(net, data, index, queries=2)
 
-    every, rows = read(torch.arange(96).repeat(3)), torch.tensor([95, 3, 50])
-    assert torch.equal(every[rows], read(rows)) and torch.equal(every[:96], every[192:])
+    every = read(torch.arange(96).repeat(3))
+    rows = torch.tensor([95, 3, 50])
+    assert torch.equal(every[rows], read(rows))
+    assert torch.equal(every[:96], every[192:])
     assert net.training  # as it was before
-
-
-def test_accuracy(net: Net, data: Resident) -> None:
-    index = torch.arange(30)
-    hits = answers.logits(net, data, index)[0].argmax(1) == data.labels[:30]
-    assert answers.accuracy(net, data, index) == float(hits.double().mean())
 
 
 def linear(data: Resident, scale: float) -> Net:
@@ -76,7 +74,9 @@ def test_sensitivity_of_a_softmax_regression_is_its_jacobian(data: Resident) -> 
     assert not answers.sensitivity(linear(data, 0.0), data, index).any()
     net = linear(data, 0.05)
     found = answers.sensitivity(net, data, index, queries=1000)
-    assert found.shape == (3, 3) and found.dtype == torch.float64 and not found.is_inference()
+    assert found.shape == (3, 3)
+    assert found.dtype == torch.float64
+    assert not found.is_inference()
     weight = net.head[1].weight.detach().double()
     p = net(augmentation.plain(data, index)).detach().double().softmax(1)
     rows = p[:, :, None] * (weight - (p @ weight)[:, None])
@@ -91,12 +91,15 @@ def test_bits_and_numbers_have_a_sensitivity_too(data: Resident, numbers: bool) 
 
 
 def test_sensitivity_is_read_for_the_samples_of_a_rows_own_pool() -> None:
-    design, schedule = VictimAttacker(400, test=40, dev=20), Schedule(1, 32)
+    design = VictimAttacker(400, test=40, dev=20)
+    schedule = Schedule(1, 32)
     models = Setup(Data(pixels=8), design, Model("resnet10", width=2), schedule, 2).trained()
     results = lab.realize(models.sensitivity(queries=2), models.signals())
     for found, signals in zip(models.sensitivity(queries=2), models.signals(), strict=True):
-        one, plain = results[found], results[signals]
-        assert one["sensitivity"].shape == (180, 10) and (one["sensitivity"] > 0).all()
+        one = results[found]
+        plain = results[signals]
+        assert one["sensitivity"].shape == (180, 10)
+        assert (one["sensitivity"] > 0).all()
         place = plain["index"].searchsorted(one["index"])
         assert all((plain[name][place] == one[name]).all() for name in ("labels", "role", "index"))
         assert sorted(set(one["role"].tolist())) == [1, 2]

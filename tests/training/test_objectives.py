@@ -62,7 +62,8 @@ def test_epochs_descend_above_alpha_and_even_ones_ascend_below(
 
 
 def test_at_alpha_nothing_moves() -> None:
-    logits, labels = torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])
+    logits = torch.zeros(4, 2)
+    labels = torch.tensor([0, 1, 0, 1])
     alpha = float(functional.cross_entropy(logits, labels))
     assert not gradient(RelaxLoss(alpha), logits, labels).any()
 
@@ -77,7 +78,8 @@ def test_flattening_leaves_the_true_logit_alone() -> None:
 
 
 def test_extreme_logits_have_finite_gradients() -> None:
-    logits, labels = torch.tensor([[120.0, -120.0], [-1e4, 1e4]]), torch.tensor([0, 0])
+    logits = torch.tensor([[120.0, -120.0], [-1e4, 1e4]])
+    labels = torch.tensor([0, 0])
     for objective in (RelaxLoss(1.0), RelaxLoss(1e6), HAMP(), HAMP(0), CCL(), PPB()):
         for epoch in (0, 1):
             assert gradient(objective, logits, labels, epoch).isfinite().all()
@@ -119,16 +121,6 @@ def test_the_output_is_rewarded_for_its_entropy() -> None:
     close(loss(HAMP(0.7, weight=3)), loss(HAMP(0.7, weight=0)) - 3 * entropy)
 
 
-def test_the_published_code_is_a_c_times_smaller_loss() -> None:
-    """Its divergence is the mean over samples and classes: times C it is the mean over samples."""
-    p = objectives.soft_label(0.7, 3)
-    soft = torch.where(functional.one_hot(LABELS, 3).bool(), p, (1 - p) / 2)
-    mean = (soft * (soft.log() - LOGITS.log_softmax(1))).mean()
-    close(loss(HAMP(0.7, weight=0)), 3 * mean)
-    close(loss(HAMP(0.7, weight=0, form="code")), mean)
-    close(3 * loss(HAMP(0.7, weight=0.01, form="code")), loss(HAMP(0.7, weight=0.03)))
-
-
 # ---------------------------------------------------------------- the convex-concave loss
 
 
@@ -162,7 +154,8 @@ def test_rows_that_differ_by_the_order_of_classes_are_balanced() -> None:
 
 def test_two_classes_by_hand() -> None:
     """KL of (.9, .1) from (.6, .4), whichever class is the larger one; five samples make two pairs."""
-    p, q = math.log(0.6 / 0.4), math.log(0.9 / 0.1)
+    p = math.log(0.6 / 0.4)
+    q = math.log(0.9 / 0.1)
     logits = torch.tensor([[p, 0.0], [1.0, 1.0], [0.0, q], [1.0, 1.0], [7.0, 0.0]])
     labels = torch.tensor([0, 1, 0, 1, 1])
     divergence = 0.9 * math.log(0.9 / 0.6) + 0.1 * math.log(0.1 / 0.4)
@@ -171,18 +164,15 @@ def test_two_classes_by_hand() -> None:
 
 
 def test_both_sides_of_a_pair_are_moved_and_a_single_sample_is_in_none() -> None:
-    logits, labels = torch.cat([LOGITS, LOGITS[:1]]), torch.tensor([0, 1, 2, 0, 1])
+    logits = torch.cat([LOGITS, LOGITS[:1]])
+    labels = torch.tensor([0, 1, 2, 0, 1])
     moved = gradient(PPB(), logits, labels) - gradient(CrossEntropy(), logits, labels)
-    assert (moved[:4].abs().amax(dim=1) > 1e-3).all() and not moved[4].any()
+    assert (moved[:4].abs().amax(dim=1) > 1e-3).all()
+    assert not moved[4].any()
     assert loss(PPB(), LOGITS[:1], LABELS[:1]) == loss(CrossEntropy(), LOGITS[:1], LABELS[:1])
 
 
 # ---------------------------------------------------------------- defences that need more than the batch
-
-
-def test_an_unknown_objective_is_an_error() -> None:
-    with pytest.raises(TypeError, match="Objective"):
-        loss(Objective())
 
 
 def test_distillation_is_cross_entropy_for_one_hot_teachers_and_still_at_the_teacher() -> None:
@@ -207,15 +197,18 @@ def test_distillation_survives_any_gap(gap: float) -> None:
 def test_class_wise_is_cross_entropy_and_a_divergence() -> None:
     teacher = LOGITS.flip(0)
     close(objectives.class_wise(CSKD(weight=7), LOGITS, LOGITS, LABELS), PLAIN)
-    q, p = (teacher / 2).softmax(1), (LOGITS / 2).softmax(1)
+    q = (teacher / 2).softmax(1)
+    p = (LOGITS / 2).softmax(1)
     expected = PLAIN + 3 * 4 * (q * (q / p).log()).sum(1).mean()
     close(objectives.class_wise(CSKD(2.0, 3.0), LOGITS, teacher, LABELS), expected)
 
 
 def test_class_wise_sends_no_gradient_to_the_teacher() -> None:
-    student, teacher = LOGITS.clone().requires_grad_(), LOGITS.clone().requires_grad_()
+    student = LOGITS.clone().requires_grad_()
+    teacher = LOGITS.clone().requires_grad_()
     objectives.class_wise(CSKD(), student, teacher, LABELS).backward()
-    assert student.grad is not None and teacher.grad is None
+    assert student.grad is not None
+    assert teacher.grad is None
 
 
 def test_the_gain_is_the_mean_membership_less_a_half() -> None:
@@ -227,5 +220,3 @@ def test_the_gain_is_the_mean_membership_less_a_half() -> None:
 
     close(value(membership, AdversarialRegularization(2.0)), PLAIN + 2 * 0.35)
     assert value(half, AdversarialRegularization(9.0, form="one_step")) == PLAIN
-    code = AdversarialRegularization(2.0, form="code")
-    close(value(membership, code), PLAIN + 2 * membership.log().mean())

@@ -22,7 +22,7 @@ from tests.training.small import MEMBERS, equal, masks, rehearsing, same, traine
 SCHEDULES = {
     "momentum": Schedule(3, batch=16, lr=0.05),
     "plain": Schedule(3, batch=16, lr=0.05, momentum=0.0, augment=Augment(1)),
-    "nesterov": Schedule(3, batch=16, lr=0.05, nesterov=True, decay="steps", milestones=(1,)),
+    "nesterov": Schedule(3, batch=16, lr=0.05, nesterov=True),
     "adam": Schedule(3, batch=16, lr=0.01, optimizer="adam", augment=Augment(1)),
     "sharpness": Schedule(3, batch=16, lr=0.05, sharpness=0.1),
 }
@@ -206,7 +206,8 @@ def test_other_trainings_change_nothing(data: Resident, lanes: int) -> None:
     for seed, n in enumerate(epochs):
         ((_, alone),) = fit_many([one(data, seed, n)])
         outcome = found[seed]
-        assert isinstance(outcome, Trajectory) and isinstance(alone, Trajectory)
+        assert isinstance(outcome, Trajectory)
+        assert isinstance(alone, Trajectory)
         assert same(outcome, alone)
 
 
@@ -214,7 +215,8 @@ def test_an_error_ends_only_its_own_training(data: Resident) -> None:
     jobs = [one(data, 0), one(data, 1, 6, lr=1e30), one(data, 2)]
     found = dict(loop._in_turn(enumerate(jobs), [None, None]))
     assert isinstance(found[1], Diverged)
-    assert isinstance(found[0], Trajectory) and isinstance(found[2], Trajectory)
+    assert isinstance(found[0], Trajectory)
+    assert isinstance(found[2], Trajectory)
 
 
 def test_networks_are_built_when_their_turn_comes(data: Resident) -> None:
@@ -226,8 +228,10 @@ def test_networks_are_built_when_their_turn_comes(data: Resident) -> None:
             yield one(data, seed, 1)
 
     ends = loop._in_turn(enumerate(jobs()), [None, None])
-    assert next(ends)[0] == 0 and made == [0, 1]
-    assert sorted(number for number, _ in ends) == [1, 2, 3] and made == [0, 1, 2, 3]
+    assert next(ends)[0] == 0
+    assert made == [0, 1]
+    assert sorted(number for number, _ in ends) == [1, 2, 3]
+    assert made == [0, 1, 2, 3]
 
 
 def test_an_abandoned_training_gives_the_network_back(net: Net, data: Resident) -> None:

@@ -120,25 +120,11 @@ def assert_gradients_of_their_own(net: Net, x: Tensor) -> None:
             torch.testing.assert_close(own[row], expected, atol=1e-6, rtol=1e-4)
 
 
-@pytest.mark.parametrize("groups", [100, 1])
-def test_groups_are_averaged_before_they_are_clipped(
-    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, groups: int
-) -> None:
-    """Seven members in groups of three, the last alone, in one part or in parts of a group."""
-    monkeypatch.setattr(private, "ROOM", 4 * 3 * len(flat(net)) * groups)
-    rows = [3, 1, 40, 17, 5, 8, 22]
-    means = [gradient(net, data, rows[start : start + 3]) for start in range(0, 7, 3)]
-    expected = flat(net) - 0.1 * sum(clipped(mean, 0.5) for mean in means) / (STEP / 3)
-    take(begun(net, data, DPSGD(noise=0, clip=0.5, group=3), PLAIN), rows)
-    torch.testing.assert_close(flat(net), expected, atol=2e-7, rtol=1e-4)
-
-
-@pytest.mark.parametrize("group", [1, 7])
-def test_an_empty_batch_is_noise_alone(net: Net, data: Resident, group: int) -> None:
+def test_an_empty_batch_is_noise_alone(net: Net, data: Resident) -> None:
     before = flat(net)
-    step = begun(net, data, DPSGD(noise=2.0, clip=0.5, group=group), PLAIN)
+    step = begun(net, data, DPSGD(noise=2.0, clip=0.5), PLAIN)
     take(step, [], rate=1.0)
-    assert float((flat(net) - before).std()) == pytest.approx(2.0 * 0.5 * group / STEP, rel=0.05)
+    assert float((flat(net) - before).std()) == pytest.approx(2.0 * 0.5 / STEP, rel=0.05)
     assert not (step.position or step.loss or step.right)
     still = values(net)
     take(begun(net, data, DPSGD(noise=0.0), PLAIN), [], rate=1.0)
@@ -167,7 +153,9 @@ def test_without_noise_and_clipping_it_is_sgd_on_the_same_batches(net: Net, data
 
 def test_every_member_is_as_likely_in_every_batch(net: Net, data: Resident) -> None:
     step = begun(net, data, DPSGD(), PLAIN)
-    seen, sizes, together = torch.zeros(56), [], 0
+    seen = torch.zeros(56)
+    sizes = []
+    together = 0
     for epoch in range(400):
         step.begin(epoch, 0.1, step.tables(1, epoch))
         assert len(step.batches(epoch)) == step.steps == 4
@@ -210,7 +198,8 @@ def test_it_learns_and_leaves_nothing_behind(net: Net, data: Resident) -> None:
 def test_frozen_weights_keep_their_bits_under_noise(
     net: Net, data: Resident, frozen: str, optimizer: str, augment: Augment | None
 ) -> None:
-    mask, before = masks(net, frozen), values(net)
+    mask = masks(net, frozen)
+    before = values(net)
     schedule = Schedule(2, 16, optimizer, 0.05, weight_decay=0.01, augment=augment)
     after = trained(net, data, DPSGD(noise=3), schedule, frozen=mask).states["last"]
     moved = []
@@ -254,9 +243,8 @@ def test_epsilon_is_opacus_own(net: Net, data: Resident, noise: float) -> None:
     assert (np.diff(found) > 0).all()
 
 
-def test_without_noise_or_in_groups_there_is_no_epsilon(net: Net, data: Resident) -> None:
+def test_without_noise_there_is_no_epsilon(net: Net, data: Resident) -> None:
     assert np.isinf(epsilon(net, data, DPSGD(noise=0))).all()
-    assert np.isnan(epsilon(net, data, DPSGD(group=8))).all()
 
 
 # ---------------------------------------------------------------- what is refused
@@ -265,8 +253,3 @@ def test_without_noise_or_in_groups_there_is_no_epsilon(net: Net, data: Resident
 def test_batchnorm_is_refused(data: Resident) -> None:
     with pytest.raises(BadInput, match="without BatchNorm"):
         trained(build(Model("resnet10", width=2), 1, 3, seed=0), data, DPSGD())
-
-
-def test_it_is_not_recorded(net: Net, data: Resident) -> None:
-    with pytest.raises(BadInput, match="one by one"):
-        trained(net, data, DPSGD(), plan="graph")

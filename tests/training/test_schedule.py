@@ -29,11 +29,6 @@ def test_cosine_is_torchs_by_the_epoch() -> None:
     assert rates(Schedule(3, lr=0.2, decay="constant")) == [0.2] * 3
 
 
-def test_steps() -> None:
-    found = rates(Schedule(100, lr=0.1, decay="steps", milestones=(50, 80), factor=0.1))
-    assert found == pytest.approx([0.1] * 50 + [0.01] * 30 + [0.001] * 20)
-
-
 class Fused(TorchDispatchMode):
     """Notes calls of fused kernels and does not make them: for tensors without values there are
     none.

@@ -132,7 +132,9 @@ def test_sharpness_takes_the_gradient_uphill(net: Net, data: Resident, frozen: s
     """One step, against SAM written down: the norm is of free weights, and statistics know the
     first pass alone.
     """
-    rho, lr, mask = 0.3, 0.1, masks(net, frozen)
+    rho = 0.3
+    lr = 0.1
+    mask = masks(net, frozen)
     other = copy.deepcopy(net).train()
     x = (data.samples[MEMBERS].permute(0, 3, 1, 2).float() / 255 - data.mean) / data.std
 
@@ -189,7 +191,8 @@ def test_rehearsals_leave_no_trace(net: Net, data: Resident, objective: str) -> 
 def test_counts(net: Net, data: Resident) -> None:
     """Loss and hits of an epoch, against a network that does not move."""
     step = begun(net, data, CrossEntropy(), Schedule(2, batch=16, lr=0.0))
-    order, still = torch.arange(55, -1, -1), torch.zeros(56, dtype=torch.int64)
+    order = torch.arange(55, -1, -1)
+    still = torch.zeros(56, dtype=torch.int64)
     step.begin(0, 0.0, augmentation.Tables(order, still, still, still.bool()))
     loss, right = 0.0, 0
     for rows in order.split(16):
@@ -198,7 +201,8 @@ def test_counts(net: Net, data: Resident) -> None:
             logits = net(augmentation.plain(data, rows))
         loss += float(functional.cross_entropy(logits, data.labels[rows], reduction="sum"))
         right += int((logits.argmax(1) == data.labels[rows]).sum())
-    assert int(step.position) == 56 and int(step.right) == right
+    assert int(step.position) == 56
+    assert int(step.right) == right
     assert float(step.loss) == pytest.approx(loss, rel=1e-6)
 
 

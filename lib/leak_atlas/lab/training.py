@@ -15,7 +15,7 @@ from leak_atlas.engine import store
 from leak_atlas.engine.compute import Arrays, compute
 from leak_atlas.models import Net
 from leak_atlas.models.subject import Subject, packed
-from leak_atlas.recipe import At, Halves, Signals, State, Train
+from leak_atlas.recipe import At, Signals, State, Train
 from leak_atlas.training.answers import logits
 from leak_atlas.training.defences import soft_labels
 from leak_atlas.training.loop import training
@@ -74,8 +74,6 @@ def prepared(step: Train) -> tuple[Net, dict[str, Any]]:
         net.load_state_dict(dict(before.weights.values))
     members = own.samples(Role.MEMBER)
     others = {role.name.lower(): own.samples(role) for role in (Role.DEV, Role.REFERENCE)}
-    if isinstance(step.design, Halves) and step.design.order == "common":
-        others["pool"] = torch.cat([members, own.samples(Role.NONMEMBER)]).sort().values
     return net, {
         "data": own.data,
         "members": members,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from leak_atlas import BadInput, lab, nearest
 from leak_atlas.audit import Comparison, FloatArray, described
 from leak_atlas.data.designs import Role
+from leak_atlas.localization.divergence import losses
 from leak_atlas.recipe import Attack, Attacker, Population
 
 __all__ = ["Checkpoint", "compare", "member_losses"]
@@ -80,15 +79,9 @@ def compare(
 def member_losses(results: Any, networks: Population) -> FloatArray:
     """Each network's cross-entropy on its members, mean over members, in nats: `(n,)`.
 
-    `results` has the networks' `Signals`, as after `compare`. View 0 holds the log-odds of the true
-    class, ln(p / (1 - p)), of which -ln p is ln(1 + exp(-odds)).
+    `results` has the networks' `Signals`, as after `compare`.
     """
-    losses = []
-    for signals in networks.signals():
-        found = results[signals]
-        odds = found["views"][found["role"] == Role.MEMBER, 0]
-        losses.append(np.logaddexp(0, -odds).mean())
-    return np.array(losses)
+    return losses(results, networks.signals(), Role.MEMBER)
 
 
 def _known(name: Any, known: Collection[Any], what: str) -> Any:

@@ -23,7 +23,8 @@ OTHERS = "inconsistency", "memorization"
 
 
 def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str, FloatArray]:
-    """Hardness measures of each sample of a pool `(n,)`, by name; its `index (n,)` and `labels (n,)`.
+    """Hardness measures of each sample of a pool `(n,)`, by name; its `index (n,)` and `labels
+    (n,)`.
 
     `answers` has, by epoch, what `Signals` of each of K networks have stored. `early` is the
     checkpoint of the early error. With p the posterior of a sample's class y and z its logits,
@@ -51,7 +52,8 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
     sample = np.arange(len(label))
 
     # Axes: E checkpoints, K networks, n samples, and of z also C classes.
-    z = np.stack([_logits(answers[epoch], pool) for epoch in epochs])
+    logits = [[one["logits"][pool] for one in answers[epoch]] for epoch in epochs]
+    z = np.stack(logits)
     log_posterior = z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
     true = z[..., sample, label].astype(float)
     log_p = log_posterior[..., sample, label].astype(float)
@@ -82,17 +84,15 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
         "ensemble variance": np.square(p[-1] - outside),
         "inconsistency": ~right[-1],
     }
-    measures = {name: _mean(values, inside) for name, values in of_members.items()}
-    measures |= {name: _mean(values, ~inside) for name, values in of_others.items()}
+    measures = {}
+    for name, values in of_members.items():
+        measures[name] = _mean(values, inside)
+    for name, values in of_others.items():
+        measures[name] = _mean(values, ~inside)
     measures["memorization"] = _mean(p[-1], inside) - outside
     measures["index"] = last[0]["index"][pool]
     measures["labels"] = label
     return measures
-
-
-def _logits(networks: Sequence[Arrays], pool: BoolArray) -> FloatArray:
-    """`(K, n, C)`."""
-    return np.stack([signals["logits"][pool] for signals in networks])
 
 
 def settled(right: BoolArray) -> IntArray:

@@ -16,10 +16,8 @@ Intervals are about new seeds and new halves of this pool.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +30,7 @@ from leak_atlas.localization import Arrays
 Values = Sequence[NDArray]  # an array for each pair of models
 Halved = tuple[Values, Values]  # distances and seen of each pair: what `read` returns
 
+MARGIN = 0.02  # of an onset's AUC from 0.5
 MEASURES = "euclidean", "direction", "length", "length difference", "aligned"
 
 
@@ -60,15 +59,9 @@ def read(
 ) -> tuple[list[NDArray], list[BoolArray]]:
     """Distances and halves, as `profile` takes them, from one result for each pair of models.
 
-    See `measured`. Raises BadInput where all samples or none were seen by both models.
+    See `measured`.
     """
     halves = [result["seen_b"][result["seen_a"]] for result in results]
-    for seen in halves:
-        if seen.all() or not seen.any():
-            raise BadInput(
-                "a disparity needs samples that both models saw "
-                "and samples that only the first one saw"
-            )
     return measured(results, measure), halves
 
 
@@ -114,7 +107,13 @@ def _estimate(
             return over_units
     low = max(over_units.value - reach, bounds[0])
     high = min(over_units.value + reach, bounds[1])
-    return replace(over_units, low=low, high=high, error=error, df=np.inf)
+    return replace(
+        over_units,
+        low=low,
+        high=high,
+        error=error,
+        df=np.inf,
+    )
 
 
 def _auc_estimates(aucs: FloatArray, variances: FloatArray) -> list[Estimate]:
@@ -162,11 +161,19 @@ def strength(auc: Estimate) -> Estimate:
     The value is a little above the truth where the truth is 0, since it cannot be negative.
     """
     ends = abs(auc.low - 0.5), abs(auc.high - 0.5)
-    low, high = min(ends), max(ends)
+    low = min(ends)
+    high = max(ends)
     if auc.low <= 0.5 <= auc.high:
         low = 0.0
     value = abs(auc.value - 0.5)
-    return replace(auc, value=value, low=low, high=high, error=np.nan, bounds=(0.0, 0.5))
+    return replace(
+        auc,
+        value=value,
+        low=low,
+        high=high,
+        error=np.nan,
+        bounds=(0.0, 0.5),
+    )
 
 
 def _strengths(distances: Values, seen: Values) -> tuple[FloatArray, FloatArray]:
@@ -180,17 +187,11 @@ def _strengths(distances: Values, seen: Values) -> tuple[FloatArray, FloatArray]
     return excess * signs, signs
 
 
-def contrast(
-    distances: Values,
-    seen: Values,
+def lead(
+    settings: Sequence[Halved],
     target: int,
     others: Sequence[int],
 ) -> Estimate:
-    """Strength of part `target` minus the largest strength among `others`: `lead` of one setting."""
-    return lead([(distances, seen)], target, others)
-
-
-def lead(settings: Sequence[Halved], target: int, others: Sequence[int]) -> Estimate:
     """Strength of part `target` minus the largest strength among `others`, both as means over
     settings of the same pairs and halves, paired over pairs.
 
@@ -198,13 +199,10 @@ def lead(settings: Sequence[Halved], target: int, others: Sequence[int]) -> Esti
     intersection-union test: the target is compared with *each* other part, and the lowest of the
     lower ends is given, so "low > 0" has at most the error of a single comparison, whatever the
     number of others. The upper end is valid for the largest part whichever it is, hence its
-    correction for their number. Raises ValueError without others.
+    correction for their number.
     """
-    if not others:
-        raise ValueError("a contrast needs at least one other part")
-    stacked = [
-        np.concatenate(distances) for distances in zip(*(d for d, _ in settings), strict=True)
-    ]
+    of_settings = [distances for distances, _ in settings]
+    stacked = [np.concatenate(pair) for pair in zip(*of_settings, strict=True)]
     seen = settings[0][1]
     strengths, signs = _strengths(stacked, seen)  # (pairs, S * P)
     covariances = _covariances(stacked, seen) * np.outer(signs, signs)
@@ -231,14 +229,10 @@ def setting_difference(
 
     A setting is what `read` returns: the same pairs under another measure, or pairs with the same
     seeds and halves trained in another way. Where both have the same halves, they are paired over
-    the samples too. Raises ValueError where the numbers of pairs differ.
+    the samples too.
     """
     one, one_signs = _strengths(*first)
     two, two_signs = _strengths(*second)
-    if len(one) != len(two):
-        raise ValueError(
-            f"settings are compared pair by pair, and there are {len(one)} and {len(two)}"
-        )
     variances = []
     for a, seen_a, b, seen_b in zip(*first, *second, strict=True):
         signed_a = one_signs[part] * a[part]
@@ -252,52 +246,21 @@ def onset(
     aucs: Sequence[Estimate],
     control: Sequence[Estimate] | None,
     parts: Sequence[str],
-    margin: float = 0.02,
 ) -> str | None:
     """The first stage or block, in order of depth, that distinguishes the halves; None: none does.
 
-    The rule: the interval of its AUC lies wholly above 0.5 + margin or wholly below 0.5 - margin,
+    The rule: the interval of its AUC lies wholly above 0.5 + MARGIN or wholly below 0.5 - MARGIN,
     and does not meet the interval of the same part in `control` (the `floor`; None: no control was
     run). `aucs`, `control` and `parts` (their names) have the same order; stem and head are never
     an onset.
     """
     for i, (name, auc) in enumerate(zip(parts, aucs, strict=True)):
-        apart = auc.low > 0.5 + margin or auc.high < 0.5 - margin
-        beyond = control is None or not _meet(auc, control[i])
+        apart = auc.low > 0.5 + MARGIN or auc.high < 0.5 - MARGIN
+        null = control[i] if control else None
+        beyond = null is None or auc.low > null.high or auc.high < null.low
         if name.startswith("stage") and apart and beyond:
             return name
     return None
-
-
-def _meet(one: Estimate, other: Estimate) -> bool:
-    """Whether two intervals have a number in common."""
-    return one.low <= other.high and other.low <= one.high
-
-
-def survey(
-    results: Any,
-    distances: Mapping[Any, Sequence[Any]],
-    floors: Mapping[Any, Sequence[Any]],
-    measures: Iterable[str],
-    parts: Sequence[str],
-    margin: float = 0.02,
-) -> tuple[dict, dict, dict, dict]:
-    """`read`, `profile`, `floor` and `onset` of each setting by each measure.
-
-    `distances` and `floors` hold each setting's `Distance` steps, one for each pair, of which
-    `results[step]` has the arrays; `parts` are their parts' names. Returns four dicts keyed
-    (setting, measure); an onset is "none" where no part distinguishes the halves.
-    """
-    halved, profiles, controls, onsets = {}, {}, {}, {}
-    for setting, measure in product(distances, measures):
-        key = setting, measure
-        halved[key] = read([results[step] for step in distances[setting]], measure)
-        couples = measured([results[step] for step in floors[setting]], measure)
-        profiles[key] = profile(*halved[key])
-        controls[key] = floor(couples, halved[key][1])
-        first = onset(profiles[key], controls[key], parts, margin)
-        onsets[key] = first or "none"
-    return halved, profiles, controls, onsets
 
 
 # --- up to a rotation ---------------------------------------------------------------------------
@@ -314,24 +277,6 @@ def rotated(distances: Sequence[Arrays], similarities: Sequence[Arrays]) -> tupl
         judged = np.isin(distance["index"], similarity["index"]) & distance["seen_a"]
         before.append(distance["euclidean"][:, judged])
     return after, (before, after[1])
-
-
-def cka(result: Arrays, seen: bool = True) -> FloatArray:
-    """Debiased linear CKA of each part, `(P,)`, from one result of a `Similarity` step.
-
-    Over the samples that both models saw, or (`seen` False) those that only the first one saw. 1
-    for features that are equal up to a rotation and a scale, 0 in the mean for unrelated ones, so
-    that it may be negative. It is a ratio of sums of unbiased HSIC over blocks of samples. Raises
-    BadInput where no sample is of that group, or a part's features are constant.
-    """
-    terms = result["hsic"][:, result["block_seen"] == seen]  # (P, blocks, 3), float64
-    if not terms.shape[1]:
-        group = "seen by both models" if seen else "seen by the first model only"
-        raise BadInput(f"no sample was {group}")
-    both, first, second = terms.sum(axis=1).T
-    if min(first.min(), second.min()) <= 0:
-        raise BadInput("features of a part do not vary over the samples: they have no CKA")
-    return both / np.sqrt(first * second)
 
 
 # --- direction or length ------------------------------------------------------------------------
@@ -367,7 +312,8 @@ def gap_shares(
 
     def halves(term: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Difference and middle of the means over D_h2 and over D_h1, `(P,)` each."""
-        new, old = term[:, ~seen].mean(axis=1), term[:, seen].mean(axis=1)
+        new = term[:, ~seen].mean(axis=1)
+        old = term[:, seen].mean(axis=1)
         return new - old, (new + old) / 2
 
     angle_gap, angle_middle = halves(angle)

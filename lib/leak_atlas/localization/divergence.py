@@ -49,11 +49,11 @@ def behaviours(
     """`behaviour` of the first networks of each variant's population: of as many as have a
     `Sensitivity` step.
     """
-    found = {}
+    found: dict[Any, list[dict[str, FloatArray]]] = {}
     for variant, population in variants.items():
-        moves = sensitivity[variant]
-        steps = zip(population.signals(), moves, strict=False)
-        found[variant] = [behaviour(results[signals], results[noise]) for signals, noise in steps]
+        found[variant] = []
+        for signals, noise in zip(population.signals(), sensitivity[variant], strict=False):
+            found[variant].append(behaviour(results[signals], results[noise]))
     return found
 
 
@@ -64,12 +64,17 @@ def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
     """
     found = {}
     for kind in GAPS:
+        values = [gap(one[kind], one["member"]) for one in networks]
         sign = -1 if kind == "sensitivity" else 1
-        found[kind] = np.array([sign * gap(one[kind], one["member"]) for one in networks])
+        found[kind] = sign * np.array(values)
     return found
 
 
-def losses(results: Mapping[Any, Arrays], signals: Iterable[Any], role: Role) -> FloatArray:
+def losses(
+    results: Mapping[Any, Arrays],
+    signals: Iterable[Any],
+    role: Role,
+) -> FloatArray:
     """Mean cross-entropy of each of n networks on its samples of a role, nats, `(n,)`.
 
     `signals` are the networks' `Signals` steps.

@@ -118,7 +118,8 @@ def _nearer_first(distances: FloatArray) -> FloatArray:
 @compute.register(PredictionDepth)
 def _(step: PredictionDepth, of: Of) -> Arrays:
     subject = of(step.of)
-    index, labels = subject.index[subject.pool], subject.labels[subject.pool]
+    index = subject.index[subject.pool]
+    labels = subject.labels[subject.pool]
     members = np.flatnonzero(subject.role[subject.pool] == Role.MEMBER)
     rows = features(subject.net, subject.data, torch.as_tensor(index), pooled_maps)
     parts = subject.net.names()

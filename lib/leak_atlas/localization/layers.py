@@ -151,7 +151,8 @@ def _products(p: Tensor, q: Tensor) -> Tensor:
 
 @compute.register(Distance)
 def _(step: Distance, of: Of) -> Arrays:
-    a, b = of(step.a), of(step.b)
+    a = of(step.a)
+    b = of(step.b)
     index = a.index[a.pool]
     return {
         **distances(a.net, b.net, a.data, torch.as_tensor(index), step.parts),
@@ -240,7 +241,13 @@ def _svm(
     features = features[:, alive]
     scale = spread[alive] * np.sqrt(alive.sum())
     rows = (features - features[:fitted].mean(axis=0, dtype=np.float64)) / scale
-    machine = LinearSVC(C=1.0, dual="auto", max_iter=5000, tol=1e-3, random_state=seed)
+    machine = LinearSVC(
+        C=1.0,
+        dual="auto",
+        max_iter=5000,
+        tol=1e-3,
+        random_state=seed,
+    )
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         machine.fit(rows[:fitted], labels[:fitted])
     if machine.n_iter_ >= machine.max_iter:
@@ -252,9 +259,17 @@ def _svm(
 @compute.register(StageProbe)
 def _(step: StageProbe, of: Of) -> Arrays:
     subject = of(step.of)
-    members, tests = subject.samples(Role.MEMBER), subject.samples(Role.TEST)
+    members = subject.samples(Role.MEMBER)
+    tests = subject.samples(Role.TEST)
     seed = subject.training.seed
-    accuracy = probe(subject.net, subject.data, members, tests, step.dimensions, seed)
+    accuracy = probe(
+        subject.net,
+        subject.data,
+        members,
+        tests,
+        step.dimensions,
+        seed,
+    )
     return {"accuracy": accuracy, "parts": text(subject.net.names())}
 
 
@@ -262,5 +277,6 @@ def random_halves(samples: IntArray, seed: int) -> tuple[IntArray, IntArray]:
     """Two random halves of the samples, each ascending; the same for equal samples and seeds."""
     order = np.random.default_rng(seed).permutation(samples)
     middle = len(samples) // 2
-    first, second = order[:middle], order[middle:]
+    first = order[:middle]
+    second = order[middle:]
     return np.sort(first), np.sort(second)

@@ -123,15 +123,8 @@ def log_odds(
 ) -> FloatArray:
     """Log-odds of membership `(j,)` of the samples that are not known, from descriptions `(n, k)`.
 
-    See `membership_scores`. Raises BadInput where members or non-members are missing among the
-    known or among the others.
+    See `membership_scores`.
     """
-    for side in (member[known], member[~known]):
-        if side.all() or not side.any():
-            raise BadInput(
-                "telling members needs members and non-members, known ones and others: "
-                "look at a row that has both"
-            )
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -157,7 +150,9 @@ def _(step: StageMembership, of: Of) -> Arrays:
             "take a row that trains on a half"
         )
     halves = [random_halves(side, training.design.seed) for side in sides]
-    known, judged = (np.sort(np.concatenate(half)) for half in zip(*halves, strict=True))
+    first, second = zip(*halves, strict=True)
+    known = np.sort(np.concatenate(first))
+    judged = np.sort(np.concatenate(second))
     chosen = np.concatenate([known, judged])
     scores = membership_scores(
         subject.net,

@@ -55,19 +55,21 @@ class Trajectory:
 def trajectory(scored: Mapping[int, Scored], group: Sequence[int] | None = None) -> Trajectory:
     """The trajectory of what an `Attack` has stored at each checkpoint, by epoch.
 
-    `group (J,)` numbers what is independent; without it each network is a group. Raises ValueError
-    where the checkpoints judge different samples.
+    All judge the same samples of the same networks. `group (J,)` numbers what is independent;
+    without it each network is a group.
     """
     epochs = sorted(scored)
     first = scored[epochs[0]]
-    for one in scored.values():
-        same_networks = np.array_equal(one["member"], first["member"])
-        if not same_networks or not np.array_equal(one["index"], first["index"]):
-            raise ValueError("checkpoints must judge the same samples of the same networks")
     scores = np.stack([scored[epoch]["scores"] for epoch in epochs])
     member = np.broadcast_to(first["member"], scores.shape[1:])
     groups = np.arange(len(member)) if group is None else np.array(group)
-    return Trajectory(np.array(epochs), scores, member, first["index"], groups)
+    return Trajectory(
+        np.array(epochs),
+        scores,
+        member,
+        first["index"],
+        groups,
+    )
 
 
 def read(results: Any, attacks: Mapping[int, Attack]) -> Trajectory:
@@ -87,14 +89,14 @@ def joined_by_rank(*trajectories: Trajectory) -> Trajectory:
     At each checkpoint a score becomes the share of that network's non-members with lower scores
     (equal ones count half). So attacks are compared whose scores have different scales in each
     network: RMIA's, and those of learned attacks, of which each trajectory may have one. Each AUC
-    is kept. Raises ValueError where epochs or samples differ.
+    is kept. All have the same checkpoints and samples.
     """
     first = trajectories[0]
-    scores, members, groups, used = [], [], [], 0
+    scores = []
+    members = []
+    groups = []
+    used = 0
     for one in trajectories:
-        same_epochs = np.array_equal(one.epochs, first.epochs)
-        if not same_epochs or not np.array_equal(one.index, first.index):
-            raise ValueError("trajectories are joined at the same checkpoints, on the same samples")
         scores.append(_shares_below(one))
         members.append(one.member)
         groups.append(used + _numbered(one.group))
@@ -135,7 +137,7 @@ def generalisation_gaps(one: Trajectory) -> FloatArray:
 
 
 def jackknife(measure: Callable[..., Any], *trajectories: Trajectory, **options: Any) -> Any:
-    """`measure(*trajectories, **options)`, a number or several `(k,)`, as Estimates (`interval`).
+    """`measure(*trajectories, **options)`, a number or an array, as Estimates (`interval`).
 
     Attacks are not computed again without a group. The trajectories may be of one population or of
     independent ones. Raises ValueError where they have different numbers of groups, or a single
@@ -149,7 +151,8 @@ def jackknife(measure: Callable[..., Any], *trajectories: Trajectory, **options:
     def measured(left_out: IntArray, half: Half | None) -> Any:
         parts = []
         for one, number in zip(trajectories, numbers, strict=True):
-            parts.append(one.part(~np.isin(number, left_out), samples_of(half, one)))
+            kept = ~np.isin(number, left_out)
+            parts.append(one.part(kept, samples_of(half, one)))
         return measure(*parts, **options)
 
     return interval(measured, [np.arange(counts.pop())])
@@ -164,7 +167,8 @@ def contrast(
     """`measure(*ones, **options)` minus `measure(*others, **options)`, as `jackknife` has it."""
 
     def difference(*both: Trajectory) -> FloatArray:
-        first, second = both[: len(ones)], both[len(ones) :]
+        first = both[: len(ones)]
+        second = both[len(ones) :]
         return np.subtract(measure(*first, **options), measure(*second, **options))
 
     return jackknife(difference, *ones, *others)
@@ -201,7 +205,7 @@ def halves_of_networks(sets: Sequence[IntArray], halving: int) -> tuple[IntArray
 
 
 def interval(measured: Callable[[IntArray, Half | None], Any], sets: Sequence[IntArray]) -> Any:
-    """Estimates of a number, or of several `(k,)`, over other networks and other samples.
+    """Estimates of a number, or of an array, over other networks and other samples.
 
     `measured(left_out, half)` measures without some groups of networks, on a half of the samples;
     None: on all. `sets` are the groups that it measures together, numbered from 0.
@@ -227,17 +231,33 @@ def interval(measured: Callable[[IntArray, Half | None], Any], sets: Sequence[In
             moved.append(np.subtract(without_first, measured(second, (halving, side))))
         squares.append((whole[0] - whole[1]) ** 2 / 4)
         size = len(first)
-        products.append(moved[0] * moved[1] * (groups - size) ** 2 / (2 * size * groups))
+        scale = (groups - size) ** 2 / (2 * size * groups)
+        products.append(moved[0] * moved[1] * scale)
     by_samples = np.mean(squares, axis=0)
     by_networks = np.maximum(np.mean(products, axis=0), 0)
-    value = measured(nobody, None)
-    if np.ndim(value) == 0:
+    value = np.asarray(measured(nobody, None), float)
+    return _estimates(value, by_samples, by_networks, groups)
+
+
+def _estimates(
+    value: Any,
+    by_samples: Any,
+    by_networks: Any,
+    groups: int,
+) -> Any:
+    """An Estimate of a number; of an array of numbers, lists in lists as deep as the array."""
+    if value.ndim == 0:
         return _estimate(value, by_samples, by_networks, groups)
     rows = zip(value, by_samples, by_networks, strict=True)
-    return [_estimate(*row, groups) for row in rows]
+    return [_estimates(*row, groups) for row in rows]
 
 
-def _estimate(value: float, by_samples: float, by_networks: float, groups: int) -> Estimate:
+def _estimate(
+    value: float,
+    by_samples: float,
+    by_networks: float,
+    groups: int,
+) -> Estimate:
     """Student's interval, from the variances over other samples and over other networks.
 
     Degrees of freedom are Satterthwaite's.
@@ -247,8 +267,17 @@ def _estimate(value: float, by_samples: float, by_networks: float, groups: int) 
     variance = by_samples + by_networks
     df = float(groups - 1)
     if variance > 0:
-        df = float(variance**2 / (by_samples**2 / SPLITS + by_networks**2 / (groups - 1)))
+        of_samples = by_samples**2 / SPLITS
+        of_networks = by_networks**2 / (groups - 1)
+        df = float(variance**2 / (of_samples + of_networks))
     error = float(np.sqrt(variance))
     reach = float(special.stdtrit(df, 0.975)) * error
     value = float(value)
-    return Estimate(value, value - reach, value + reach, groups, error=error, df=df)
+    return Estimate(
+        value,
+        value - reach,
+        value + reach,
+        groups,
+        error=error,
+        df=df,
+    )

@@ -18,8 +18,8 @@ from leak_atlas.localization.trajectories import (
     Rule,
     across_halves,
     advantage,
-    early_detection,
     encoding_speed,
+    flagged_early,
     highest,
     plane,
 )
@@ -44,8 +44,10 @@ def hard_minus_easy(
     """
     own = hardness[np.searchsorted(pool, trajectory.index)]
     gained = advantage(plane(trajectory, rule))
-    hard, easy = highest(own, part), highest(-own, part)
-    return gained[:, hard].mean(axis=1) - gained[:, easy].mean(axis=1)
+    hard = highest(own, part)
+    easy = highest(-own, part)
+    of_hard = gained[:, hard].mean(axis=1)
+    return of_hard - gained[:, easy].mean(axis=1)
 
 
 class Correlations(NamedTuple):
@@ -74,8 +76,10 @@ def correlations_with_risk(
 
     def measure(one: Trajectory, noise: Trajectory) -> FloatArray:
         place = np.searchsorted(pool, one.index)
-        hard, label = values[:, place], labels[place]
-        path, still = plane(one, rule, "fitted"), plane(noise, rule, "fitted")
+        hard = values[:, place]
+        label = labels[place]
+        path = plane(one, rule, "fitted")
+        still = plane(noise, rule, "fitted")
         risk = advantage(path)[-1]
         speed = encoding_speed(path, one.epochs) - encoding_speed(still, noise.epochs)
         ranked = ranks_within_class(hard, label), ranks_within_class(risk, label)
@@ -84,11 +88,10 @@ def correlations_with_risk(
             rank_correlation(hard, speed),
             rank_correlation(*ranked),
         ]
-        return np.transpose([_with_means(each, measures, groups) for each in correlations]).ravel()
+        return _with_means(np.transpose(correlations), measures, groups)
 
-    estimates = jackknife(measure, trajectory, null)
-    names = [*measures, *groups]
-    return {name: Correlations(*estimates[3 * k : 3 * k + 3]) for k, name in enumerate(names)}
+    rows = zip([*measures, *groups], jackknife(measure, trajectory, null), strict=True)
+    return {name: Correlations(*estimates) for name, estimates in rows}
 
 
 def correlations_with_true_risk(
@@ -106,14 +109,19 @@ def correlations_with_true_risk(
     """
     values = np.array(list(measures.values()))
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         hard = values[:, np.searchsorted(pool, index)]
         found = _with_means(rank_correlation(hard, one[-1]), measures, groups)
         return np.append(found, rank_correlation(one[-1], other[-1]))
 
     def without_noise(correlations: FloatArray) -> FloatArray:
         *found, agreement = correlations
-        return np.append(np.array(found) / np.sqrt(max(agreement, 1e-9)), agreement)
+        reliability = np.sqrt(max(agreement, 1e-9))
+        return np.append(np.array(found) / reliability, agreement)
 
     *estimates, agreement = across_halves(measure, halvings, without_noise, rule)
     return dict(zip([*measures, *groups], estimates, strict=True)), agreement
@@ -122,17 +130,28 @@ def correlations_with_true_risk(
 def agreement_of_halves(halvings: Halvings, rule: Rule = 0.1) -> Estimate:
     """Rank correlation of the risks by two halves of the networks, which share no shadow model."""
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         return rank_correlation(one[-1], other[-1])
 
     return across_halves(measure, halvings, rule=rule)
 
 
-def _with_means(values: FloatArray, names: Mapping[str, FloatArray], groups: Groups) -> FloatArray:
-    """A number of each name, then the mean over the names of each group."""
-    order = list(names)
-    means = [np.mean([values[order.index(name)] for name in group]) for group in groups.values()]
-    return np.append(values, means)
+def _with_means(
+    values: FloatArray,
+    names: Mapping[str, FloatArray],
+    groups: Groups,
+) -> FloatArray:
+    """The values `(names, ...)`, then their means over the names of each group."""
+    place = {name: number for number, name in enumerate(names)}
+    means = []
+    for group in groups.values():
+        own = [place[name] for name in group]
+        means.append(values[own].mean(axis=0))
+    return np.array([*values, *means])
 
 
 # --- early signals ------------------------------------------------------------------------------
@@ -145,22 +164,28 @@ class EarlyFlags(NamedTuple):
     other: list[Estimate]  # highest by networks with which these share no shadow model
 
 
-def early_flags(halvings: Halvings, share: float = 0.1, rule: Rule = 0.1) -> EarlyFlags:
+def early_flags(
+    halvings: Halvings,
+    share: float = 0.1,
+    rule: Rule = 0.1,
+) -> EarlyFlags:
     """How early the samples with the highest risk are flagged.
 
     A half of the networks flags a `share` of the samples at each checkpoint: those with the largest
     advantage.
     """
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         flagged = highest(one, share)
-        by_same = early_detection(flagged, flagged[-1])["share"]
-        by_other = early_detection(flagged, highest(other[-1], share))["share"]
-        return np.append(by_same, by_other)
+        by_same = flagged_early(flagged, flagged[-1])
+        by_other = flagged_early(flagged, highest(other[-1], share))
+        return np.stack([by_same, by_other])
 
-    estimates = across_halves(measure, halvings, rule=rule)
-    middle = len(estimates) // 2
-    return EarlyFlags(estimates[:middle], estimates[middle:])
+    return EarlyFlags(*across_halves(measure, halvings, rule=rule))
 
 
 class Foresight(NamedTuple):
@@ -179,30 +204,30 @@ def foresight(
     share: float = 0.1,
     rule: Rule = 0.1,
 ) -> dict[str, Foresight]:
-    """How well signals predict the risk, by name; "attack" is that of the other half of the networks.
+    """How well signals predict the risk, by name; "attack" is that of the other half of the
+    networks.
 
     `signals (E, n)` of the samples `pool (n,)` are larger where more risk is expected. The risk is
     that of one half. A `share` of the samples counts as at the highest risk, and the same share is
     flagged.
     """
-    names = ["attack", *signals]
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         place = np.searchsorted(pool, index)
-        risk, most = other[-1], highest(other[-1], share)
+        risk = other[-1]
+        most = highest(other[-1], share)
         known = [one, *(signal[:, place] for signal in signals.values())]
         correlation = np.array([rank_correlation(each, risk) for each in known])
-        found = [early_detection(highest(each, share), most)["share"] for each in known]
+        found = [flagged_early(highest(each, share), most) for each in known]
         beyond = correlation - correlation[0], correlation - correlation[0, -1]
-        return np.stack([correlation, found, *beyond], axis=1).ravel()
+        return np.stack([correlation, found, *beyond], axis=1)
 
-    estimates = across_halves(measure, halvings, rule=rule)
-    epochs = len(estimates) // (4 * len(names))
-    found = {}
-    for name in names:
-        own, estimates = estimates[: 4 * epochs], estimates[4 * epochs :]
-        found[name] = Foresight(*(own[k * epochs : (k + 1) * epochs] for k in range(4)))
-    return found
+    rows = zip(["attack", *signals], across_halves(measure, halvings, rule=rule), strict=True)
+    return {name: Foresight(*estimates) for name, estimates in rows}
 
 
 class Exposure(NamedTuple):
@@ -215,24 +240,29 @@ class Exposure(NamedTuple):
     left_difference: list[Estimate]  # flagged minus everybody
 
 
-def exposure_of_flagged(halvings: Halvings, share: float = 0.1, rule: Rule = 0.1) -> Exposure:
+def exposure_of_flagged(
+    halvings: Halvings,
+    share: float = 0.1,
+    rule: Rule = 0.1,
+) -> Exposure:
     """How exposed samples are over time, by one half of the networks; the other half flags them.
 
     Flagged is the `share` of the samples with the highest risk by the other half.
     """
 
-    def measure(one: FloatArray, other: FloatArray, index: IntArray) -> FloatArray:
+    def measure(
+        one: FloatArray,
+        other: FloatArray,
+        index: IntArray,
+    ) -> FloatArray:
         flagged = highest(other[-1], share)
-        return np.append(one[:, flagged].mean(axis=1), one.mean(axis=1))
+        return np.stack([one[:, flagged].mean(axis=1), one.mean(axis=1)])
 
     def with_shares(means: FloatArray) -> FloatArray:
-        two = means.reshape(2, -1)
-        left = two / two[:, -1:]
-        return np.concatenate([*two, *left, left[0] - left[1]])
+        left = means / means[:, -1:]
+        return np.stack([*means, *left, left[0] - left[1]])
 
-    estimates = across_halves(measure, halvings, with_shares, rule)
-    epochs = len(estimates) // 5
-    return Exposure(*(estimates[k * epochs : (k + 1) * epochs] for k in range(5)))
+    return Exposure(*across_halves(measure, halvings, with_shares, rule))
 
 
 # --- other attacks ------------------------------------------------------------------------------
@@ -262,11 +292,12 @@ def agreement(
 
     def measure(*both: Trajectory) -> FloatArray:
         risks = np.array([advantage(plane(each, rule))[-1] for each in both])
-        one, other = risks[: len(names)], risks[len(names) :]
+        one = risks[: len(names)]
+        other = risks[len(names) :]
         ranks = rank_correlation(one[:, None], other[None])
         itself = np.diag(ranks)
         with_reference = (ranks[at] + ranks[:, at]) / 2
-        return np.stack([itself, with_reference, itself - with_reference], axis=1).ravel()
+        return np.stack([itself, with_reference, itself - with_reference], axis=1)
 
     estimates = jackknife(measure, *first.values(), *(second[name] for name in names))
-    return {name: Agreement(*estimates[3 * k : 3 * k + 3]) for k, name in enumerate(names)}
+    return {name: Agreement(*row) for name, row in zip(names, estimates, strict=True)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,22 @@ class ProbeComparison:
         own = part.split(".")[0]
         return [stage for stage in self.stages if stage.split(".")[0] < own]
 
-    def auc(self, variant: str, part: str, measure: str = "euclidean") -> Estimate:
+    def auc(
+        self,
+        variant: str,
+        part: str,
+        measure: str = "euclidean",
+    ) -> Estimate:
         """AUC of a part: 0.5 where it does not distinguish the halves."""
         profile = disparity.profile(*self.halved(variant, measure))
         return profile[self.parts.index(part)]
 
-    def disparity(self, variant: str, part: str, measure: str = "euclidean") -> Estimate:
+    def disparity(
+        self,
+        variant: str,
+        part: str,
+        measure: str = "euclidean",
+    ) -> Estimate:
         """|AUC − 0.5| of a part."""
         return disparity.strength(self.auc(variant, part, measure))
 
@@ -87,12 +98,23 @@ class ProbeComparison:
         rivals = [self.parts.index(other) for other in others or self.before(part)]
         return disparity.lead(settings, self.parts.index(part), rivals)
 
-    def change(self, one: str, other: str, part: str, measure: str = "euclidean") -> Estimate:
+    def change(
+        self,
+        one: str,
+        other: str,
+        part: str,
+        measure: str = "euclidean",
+    ) -> Estimate:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
         settings = self.halved(one, measure), self.halved(other, measure)
         return disparity.setting_difference(*settings, self.parts.index(part))
 
-    def farther(self, one: str, other: str, parts: Sequence[str]) -> Estimate:
+    def farther(
+        self,
+        one: str,
+        other: str,
+        parts: Sequence[str],
+    ) -> Estimate:
         """P(a Euclidean distance under variant `one` is larger than one under `other`).
 
         0.5 where both variants are equally far from M_all, which they share. Mean over parts; pairs
@@ -101,7 +123,8 @@ class ProbeComparison:
         chosen = [self.parts.index(part) for part in parts]
         chances = []
         for first, second in zip(self.distances[one], self.distances[other], strict=True):
-            near, far = self.results[second]["euclidean"], self.results[first]["euclidean"]
+            near = self.results[second]["euclidean"]
+            far = self.results[first]["euclidean"]
             both = np.concatenate([far, near], axis=1)[chosen]
             under_one = np.arange(both.shape[1]) < far.shape[1]
             chances.append(float(np.mean(auc(both, under_one))))
@@ -136,10 +159,8 @@ class ProbeComparison:
         rows = []
         for measure in measures:
             for variant in self.variants:
-                for part in parts or self.stages:
-                    row: dict[str, Any] = {"part": part, "measure": LABELS[measure]}
-                    row["variant"] = variant
-                    rows.append(row | {"value": self.auc(variant, part, measure)})
+                aucs = disparity.profile(*self.halved(variant, measure))
+                rows += self._rows(aucs, measure, parts, {"variant": variant})
         return rows
 
     def floor_rows(
@@ -150,13 +171,26 @@ class ProbeComparison:
         for measure in measures:
             couples = disparity.measured([self.results[step] for step in self.floor], measure)
             floor = disparity.floor(couples, self.halved(self.variants[0], measure)[1])
-            for part in parts or self.stages:
-                row: dict[str, Any] = {"part": part, "measure": LABELS[measure]}
-                rows.append(row | {"value": floor[self.parts.index(part)]})
+            rows += self._rows(floor, measure, parts)
         return rows
 
+    def _rows(
+        self,
+        aucs: Sequence[Estimate],
+        measure: str,
+        parts: Sequence[str] | None,
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> list[dict[str, Any]]:
+        """A row for each part, of the AUCs of all parts."""
+        values = dict(zip(self.parts, aucs, strict=True))
+        own = {"measure": LABELS[measure], **more}
+        return [{"part": part, **own, "value": values[part]} for part in parts or self.stages]
+
     def histograms(
-        self, parts: Sequence[str], pair: int = 0, measure: str = "euclidean"
+        self,
+        parts: Sequence[str],
+        pair: int = 0,
+        measure: str = "euclidean",
     ) -> dict[Any, Any]:
         """Panels for `report.histograms`: one pair's distances of samples that both saw, and of
         those that M_all alone saw. Keys are parts, or (variant, part) of several variants.

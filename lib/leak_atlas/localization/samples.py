@@ -28,6 +28,7 @@ from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Of, compute
 from leak_atlas.localization import Arrays
+from leak_atlas.localization.divergence import losses
 from leak_atlas.recipe import Memorization, Population, ShuffledRanking, Window
 
 Targets = list[
@@ -132,22 +133,19 @@ def _by_target(scored: Scored, name: str) -> NDArray:
     return np.broadcast_to(scored[name], np.shape(scored["scores"]))
 
 
-def member_loss(signals: Arrays) -> float:
-    """Mean cross-entropy on a network's members, nats; `signals` is what its `Signals` stored."""
-    scaled = signals["views"][signals["role"] == Role.MEMBER, 0]  # log(p / (1 - p))
-    return float(np.logaddexp(0, -scaled).mean())
-
-
 def loss_rise(
-    results: Any, treated: Population, untreated: Population, targets: int | None = None
+    results: Any,
+    treated: Population,
+    untreated: Population,
+    targets: int | None = None,
 ) -> Estimate:
     """By how much the mean cross-entropy on members is higher in treated networks, nats.
 
     Paired over the first `targets` networks of both populations; `results` is what `lab.realize`
     returned, with the `Signals` of these networks.
     """
-    with_treatment = [member_loss(results[one]) for one in treated.signals()[:targets]]
-    without = [member_loss(results[one]) for one in untreated.signals()[:targets]]
+    with_treatment = losses(results, treated.signals()[:targets], Role.MEMBER)
+    without = losses(results, untreated.signals()[:targets], Role.MEMBER)
     return paired_difference(with_treatment, without)
 
 
@@ -323,32 +321,6 @@ def _visits_in_class(
     visits = np.array(window.visits(len(members), epochs))
     rank = np.searchsorted(members, score)
     return visits[np.minimum(rank, len(members) - 1)]
-
-
-def member_visits(
-    signals: Arrays,
-    ranking: Arrays,
-    window: Window,
-    epochs: int,
-) -> tuple[IntArray, FloatArray]:
-    """How often a training with a window visits each of a network's m members, and their scores.
-
-    Arrays `(m,)`. `signals` is what `Signals` of the network have stored. Visits are counted with
-    the training's own sampler, so the published code's differences (`Window.form`) are included.
-    Raises ValueError where a member is not ranked.
-    """
-    import torch
-
-    from leak_atlas.training.sampling import places
-
-    inside = signals["role"] == Role.MEMBER
-    score = ranking["score"][_places(ranking, signals["index"][inside])]
-    label = signals["labels"][inside].astype(np.int64)
-    visits = np.zeros(len(score), np.int_)
-    for epoch in range(epochs):
-        chosen = places(window, torch.as_tensor(score), torch.as_tensor(label), epoch)
-        visits += np.bincount(chosen.numpy(), minlength=len(score))
-    return visits, score
 
 
 def _places(table: Arrays, index: ArrayLike) -> IntArray:

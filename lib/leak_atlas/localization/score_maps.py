@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leak_atlas import BadInput
 from leak_atlas.audit import FloatArray, correlation
 from leak_atlas.engine.selection import highest
 from leak_atlas.localization import Arrays
@@ -36,27 +35,9 @@ def flat(
     groups: Groups,
     kind: str = "all",
 ) -> FloatArray:
-    """The scores `(n,)` of all weights of one layer type, or of all types, tensor by tensor.
-
-    Raises BadInput where no weight is of that type.
-    """
-    names = _names(score, groups, kind)
-    if not names:
-        types = ", ".join(dict.fromkeys(groups.values()))
-        raise BadInput(f"no weight is of type '{kind}': there are {types}")
-    return _joined(score, names)
-
-
-def _names(
-    score: Arrays,
-    groups: Groups,
-    kind: str,
-) -> list[str]:
-    return [name for name in score if kind in ("all", groups[name])]
-
-
-def _joined(score: Arrays, names: list[str]) -> FloatArray:
-    return np.concatenate([score[name].ravel() for name in names]).astype(float)
+    """The scores `(n,)` of all weights of one layer type, or of all types, tensor by tensor."""
+    chosen = [values.ravel() for name, values in score.items() if kind in ("all", groups[name])]
+    return np.concatenate(chosen).astype(float)
 
 
 # --- where selected weights are -----------------------------------------------------------------
@@ -92,22 +73,11 @@ def shares(chosen: Arrays, groups: Groups | None = None) -> tuple[Share, ...]:
 def overlap(chosen: Arrays, other: Arrays) -> float:
     """The share of the weights that `chosen` selects which `other` selects too.
 
-    By chance it is the share of all weights that `other` selects. Raises BadInput where the masks
-    are of different weights or `chosen` selects nothing.
+    By chance it is the share of all weights that `other` selects.
     """
-    if _shapes(chosen) != _shapes(other):
-        raise BadInput(
-            "an overlap is of two selections from the same weights: masks differ in names or shapes"
-        )
     count = sum(int(mask.sum()) for mask in chosen.values())
-    if not count:
-        raise BadInput("no weight is selected, so none can be selected again: take a larger share")
     both = [mask & other[name] for name, mask in chosen.items()]
     return sum(int(mask.sum()) for mask in both) / count
-
-
-def _shapes(maps: Arrays) -> dict[str, tuple[int, ...]]:
-    return {name: array.shape for name, array in maps.items()}
 
 
 # --- how two scores agree, and how concentrated one is ------------------------------------------
@@ -116,14 +86,12 @@ def _shapes(maps: Arrays) -> dict[str, tuple[int, ...]]:
 def correlations(a: Arrays, b: Arrays, groups: Groups) -> dict[str, float]:
     """Pearson's correlation of two scores over "all" weights and over those of each layer type.
 
-    CWRF, Tab. 1. NaN where a score does not vary. Raises BadInput where the maps are of different
-    weights.
+    CWRF, Tab. 1. NaN where a score does not vary.
     """
-    if _shapes(a) != _shapes(b):
-        raise BadInput("two scores of the same weights are needed: maps differ in names or shapes")
     found = {}
     for kind in ["all", *dict.fromkeys(groups[name] for name in a)]:
-        x, y = flat(a, groups, kind), flat(b, groups, kind)
+        x = flat(a, groups, kind)
+        y = flat(b, groups, kind)
         found[kind] = float(correlation(x, y, undefined=np.nan))
     return found
 
@@ -135,8 +103,11 @@ def concentration(score: Arrays, share: float, by: Arrays | None = None) -> floa
     looks concentrated to itself: choose by a score from other batches.
     """
     chosen = highest(score if by is None else by, share)
-    held = sum(float(score[name][mask].sum(dtype=float)) for name, mask in chosen.items())
-    return held / sum(float(values.sum(dtype=float)) for values in score.values())
+    held = total = 0.0
+    for name, values in score.items():
+        held += float(values[chosen[name]].sum(dtype=float))
+        total += float(values.sum(dtype=float))
+    return held / total
 
 
 def shuffled_gradients(score: Arrays, magnitude: Arrays, seed: int) -> Arrays:
@@ -150,5 +121,6 @@ def shuffled_gradients(score: Arrays, magnitude: Arrays, seed: int) -> Arrays:
     for name, values in score.items():
         size = magnitude[name]
         gradient = np.divide(values, size, out=np.zeros_like(size), where=size > 0)
-        found[name] = draws.permutation(gradient.ravel()).reshape(size.shape) * size
+        shuffled = draws.permutation(gradient.ravel())
+        found[name] = shuffled.reshape(size.shape) * size
     return found

@@ -121,20 +121,27 @@ def taylor(
     `members (n,)` are samples of `data`; for a `Vulnerability` so are `reference (r,)`, and `init`
     is the network as it was initialised. Batches depend on `seed` and `criterion.draw` alone. The
     history has `ce` and `accuracy`; of a vulnerability also `kl` and `accuracy_reference`. `net` is
-    trained: give a copy. All float32, on the CPU. Raises BadInput where reference samples or the
-    initial network are missing, and where the updates diverge.
+    trained: give a copy. All float32, on the CPU. Raises BadInput where the updates diverge.
     """
     samples, goal = members[:0], None
     if isinstance(criterion, Vulnerability):
-        if reference is None or not len(reference) or init is None:
-            raise BadInput("a vulnerability score needs reference samples and the initial network")
+        assert reference is not None and init is not None
         samples = reference
         logits, _ = logits_of(init, data, reference)
         goal = logits.to(data.device).log_softmax(dim=1)
     history: list[dict[str, Tensor]] = []
     net.eval()  # members and reference samples share BatchNorm's statistics, which are kept
     with float32():
-        losses = _losses(net, data, members, samples, criterion, goal, seed, history)
+        losses = _losses(
+            net,
+            data,
+            members,
+            samples,
+            criterion,
+            goal,
+            seed,
+            history,
+        )
         sums = summed_updates(net, criterion, losses)
     scores = {name: value.cpu().contiguous() for name, value in sums.items()}
     if not all(bool(value.isfinite().all()) for value in scores.values()):
@@ -153,7 +160,7 @@ def summed_updates(
     criterion: Taylor,
     losses: Iterable[Tensor],
 ) -> dict[str, Tensor]:
-    """|g w|, or its square, of each scored weight, summed over updates that descend `losses`.
+    """|g w| of each scored weight, summed over updates that descend `losses`.
 
     The losses are computed one after another, each with the weights before its update.
     """
@@ -175,7 +182,7 @@ def summed_updates(
         for name, weight in weights.items():
             if weight.grad is not None:
                 term = weight.grad * weight.detach()
-                sums[name] += term.abs() if criterion.form == "absolute" else term.square()
+                sums[name] += term.abs()
         update.step()
     net.zero_grad(set_to_none=True)
     return sums
@@ -206,7 +213,7 @@ def _losses(
         loss = functional.cross_entropy(logits[:fitted], labels[:fitted])
         row = {"ce": loss.detach(), "accuracy": right[:fitted].mean()}
         if goal is not None and isinstance(criterion, Vulnerability):
-            kl = divergence(criterion, logits[fitted:], goal[others.to(data.device)])
+            kl = divergence(logits[fitted:], goal[others.to(data.device)])
             loss = (1 - criterion.weight) * loss + criterion.weight * kl
             row |= {"kl": kl.detach(), "accuracy_reference": right[fitted:].mean()}
         history.append(row)
@@ -225,21 +232,13 @@ def _batches(
     return turns(n, criterion.steps * size, draws).view(criterion.steps, size)
 
 
-def divergence(
-    criterion: Vulnerability,
-    logits: Tensor,
-    goal: Tensor,
-) -> Tensor:
-    """KL divergence between a model's outputs and the initial network's, mean over a batch.
+def divergence(logits: Tensor, goal: Tensor) -> Tensor:
+    """KL divergence of a model's outputs from the initial network's, mean over a batch.
 
     From `logits (B, C)` and `goal (B, C)`, the logarithms of the initial outputs. A scalar.
     """
     model = functional.log_softmax(logits, dim=1)
-    if criterion.divergence == "model||init":
-        first, second = model, goal
-    else:
-        first, second = goal, model
-    return functional.kl_div(second, first, reduction="batchmean", log_target=True)
+    return functional.kl_div(goal, model, reduction="batchmean", log_target=True)
 
 
 # --- other scores -------------------------------------------------------------------------------
@@ -327,7 +326,9 @@ def _weighed(
 @compute.register(Score)
 def _(step: Score, of: Of) -> Arrays:
     own = of(step.of)
-    types = [f"{name} {kind}" for name, kind in kinds(own.net).items()]
+    types = []
+    for name, kind in kinds(own.net).items():
+        types.append(f"{name} {kind}")
     maps, history = _weighed(step, own, of)
     arrays = {name: np.asarray(values) for name, values in maps.items()}
     for name, values in history.items():

@@ -121,7 +121,8 @@ def states(
     LOW: an advantage below `low`; HIGH: a TPR of at least `high` at an FPR of at most 1 - `high`;
     MIDDLE: neither.
     """
-    fpr, tpr = path[:, 0], path[:, 1]
+    fpr = path[:, 0]
+    tpr = path[:, 1]
     exposed = (tpr >= high - 1e-9) & (fpr <= 1 - high + 1e-9)  # rates are not exact
     state = np.where(advantage(path) < low, LOW, MIDDLE)
     state[exposed] = HIGH
@@ -148,40 +149,27 @@ def mean_entry_share(trajectory: Trajectory, rule: Rule = 0.1) -> float:
 # --- how far and how fast membership is encoded -------------------------------------------------
 
 
-def mean_advantage(
-    trajectory: Trajectory,
-    rule: Rule = 0.1,
-    form: Form = "counted",
-) -> FloatArray:
+def mean_advantage(trajectory: Trajectory, rule: Rule = 0.1) -> FloatArray:
     """The mean advantage over samples at each checkpoint, `(E,)`."""
-    return advantage(plane(trajectory, rule, form)).mean(axis=1)
+    return advantage(plane(trajectory, rule)).mean(axis=1)
 
 
-def high_share(
-    trajectory: Trajectory,
-    rule: Rule = 0.1,
-    form: Form = "counted",
-) -> FloatArray:
+def high_share(trajectory: Trajectory, rule: Rule = 0.1) -> FloatArray:
     """The share of samples in the state HIGH at each checkpoint, `(E,)`."""
-    state = states(plane(trajectory, rule, form))
-    return (state == HIGH).mean(axis=1)
+    return (states(plane(trajectory, rule)) == HIGH).mean(axis=1)
 
 
 def encoding_speed(
     path: FloatArray,
     epochs: IntArray,
-    signed: bool = False,
 ) -> FloatArray:
-    """Length of each sample's path per epoch, `(n,)`; `signed`: growth of its advantage per epoch.
+    """Length of each sample's path `(E, 2, n)` per epoch, `(n,)`.
 
     Noise moves a sample too: subtract the speed in a permutation null.
     """
-    if signed:
-        gained = advantage(path)
-        moved = gained[-1] - gained[0]
-    else:
-        moved = _length(path)
-    return moved / (epochs[-1] - epochs[0])
+    steps = np.diff(path, axis=0)
+    length = np.linalg.norm(steps, axis=1).sum(axis=0)
+    return length / (epochs[-1] - epochs[0])
 
 
 def mean_speed(
@@ -193,12 +181,6 @@ def mean_speed(
     speed = encoding_speed(plane(trajectory, rule), trajectory.epochs)
     noise = encoding_speed(plane(null, rule), null.epochs)
     return float(speed.mean() - noise.mean())
-
-
-def _length(path: FloatArray) -> FloatArray:
-    """The length of each of n paths `(E, 2, n)`."""
-    steps = np.diff(path, axis=0)
-    return np.linalg.norm(steps, axis=1).sum(axis=0)
 
 
 def centre_of_mass(path: FloatArray) -> FloatArray:
@@ -263,8 +245,10 @@ def advantage_at_gap(
     of both last ones. The trajectory that ends there has its last advantage, the other one that
     where its gap first is as wide; linear between checkpoints.
     """
-    first, second = mean_advantage(one, rule), mean_advantage(other, rule)
-    gaps, other_gaps = generalisation_gaps(one_loss), generalisation_gaps(other_loss)
+    first = mean_advantage(one, rule)
+    second = mean_advantage(other, rule)
+    gaps = generalisation_gaps(one_loss)
+    other_gaps = generalisation_gaps(other_loss)
     if gaps[-1] > other_gaps[-1]:
         return float(_when_reached(other_gaps[-1], gaps, first) - second[-1])
     return float(first[-1] - _when_reached(gaps[-1], other_gaps, second))
@@ -335,23 +319,11 @@ def highest(values: FloatArray, share: float = 0.1) -> BoolArray:
     return rank <= number
 
 
-def early_detection(flagged: BoolArray, vulnerable: BoolArray) -> dict[str, FloatArray]:
-    """How many of the samples `vulnerable (n,)` in the end are `flagged (E, n)` before.
-
-    Arrays `(E,)`: `share` of the vulnerable that are flagged (NaN where none is vulnerable);
-    `precision`, the share of the flagged that are vulnerable (NaN where none is flagged);
-    `chance`, the share that the same number of random flags would find.
+def flagged_early(flagged: BoolArray, vulnerable: BoolArray) -> FloatArray:
+    """Of the samples `vulnerable (n,)` in the end, the share that is `flagged (E, n)` before,
+    `(E,)`.
     """
-    both = (flagged & vulnerable).sum(axis=1)
-    number = flagged.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        share = both / vulnerable.sum()
-        precision = both / number
-    return {
-        "share": share,
-        "precision": precision,
-        "chance": number / len(vulnerable),
-    }
+    return (flagged & vulnerable).sum(axis=1) / vulnerable.sum()
 
 
 # --- independent halves -------------------------------------------------------------------------
@@ -362,15 +334,14 @@ def across_halves(
     halvings: Sequence[tuple[Trajectory, Trajectory]],
     then: Callable[[FloatArray], Any] = np.asarray,
     rule: Rule = 0.1,
-    seen: Callable[[FloatArray], Any] = advantage,
 ) -> Any:
     """A measure of one half of the networks against the other: Estimates.
 
     The halves share neither targets nor shadows; `halvings` are those of `Population.halvings`, as
-    `over_time.read` gives them. `measure` takes the fitted advantages `(E, n)` of two halves, or what
-    else `seen` makes of their planes, and the samples `index (n,)`, and gives a number or several.
-    The mean is over halvings and both orders; `then` is applied to it. The intervals are those of
-    `over_time.interval`: a group is left out of each half that it is in.
+    `over_time.read` gives them. `measure` takes the fitted advantages `(E, n)` of two halves and
+    the samples `index (n,)`, and gives a number or an array. The mean is over halvings and both
+    orders; `then` is applied to it. The intervals are those of `over_time.interval`: a group is
+    left out of each half that it is in.
     """
     groups = np.unique(np.concatenate([half.group for pair in halvings for half in pair]))
     sets = [np.searchsorted(groups, np.unique(half.group)) for pair in halvings for half in pair]
@@ -383,7 +354,7 @@ def across_halves(
             for half in pair:
                 kept = ~np.isin(half.group, groups[left_out])
                 parts.append(half.part(kept, samples_of(samples, half)))
-            one, other = (seen(plane(part, rule, "fitted")) for part in parts)
+            one, other = (advantage(plane(part, rule, "fitted")) for part in parts)
             index = parts[0].index
             values.append(measure(one, other, index))
             values.append(measure(other, one, index))

@@ -2,8 +2,8 @@
 torch, no data.
 
 An experiment is a small graph of steps. `Data`, `Design`, `Model`, `Objective` and `Schedule` say
-*what*; the steps (`Train`, `At`, `Rewind`, `Freeze`, `Signals`, ...) say *what is done with it*, and
-hold their parents as fields.
+*what*; the steps (`Train`, `At`, `Rewind`, `Freeze`, `Signals`, ...) say *what is done with it*,
+and hold their parents as fields.
 
     pool = Setup(Data(), RandomHalves(pool=1000), Model("resnet10", width=8), Schedule(30),
     models=10).trained()

@@ -81,16 +81,12 @@ def _field(field: dataclasses.Field[Any], kind: Any) -> Field:
     return Field(field.name, kind, default, recorded, field.metadata.get("owners", ()))
 
 
-def recorded_names(cls: type[Recipe]) -> dict[str, str]:
-    """The name of each field in records."""
-    return {field.name: field.recorded for field in fields_of(cls)}
-
-
 def _fit(owner: str, value: Any, kind: Any) -> Any:
     """The value of a field as its declared type, so that 1 and 1.0 have one key. BadInput where it
     does not fit.
     """
-    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    origin = typing.get_origin(kind)
+    options = typing.get_args(kind)
     if origin is Annotated:
         return _between(owner, _fit(owner, value, options[0]), options[1])
     if origin in (types.UnionType, typing.Union):
@@ -194,7 +190,7 @@ class Recipe:
         """BadInput where fields contradict each other; asked whenever one is made."""
 
     def record(self) -> dict[str, Any]:
-        """Kind, revision and the fields that differ from their defaults; steps stand as their keys."""
+        """Kind, revision and the fields that differ from their defaults; steps as their keys."""
         out: dict[str, Any] = {"kind": self.recorded}
         if self.revision != 1:
             out["revision"] = self.revision
@@ -228,7 +224,8 @@ class Recipe:
             return
         own = [type(part).__name__ for part in self.within() if code.source_digest(type(part))]
         raise BadInput(
-            f"{', '.join(own)}: its code is not the one that this recipe was made with: make the recipe again; "
+            f"{', '.join(own)}: its code is not the one that this recipe was made with: make the "
+            "recipe again; "
             "class and functions stand in one file, or in cells above the recipe"
         )
 

@@ -45,8 +45,6 @@ class Taylor(Criterion):
 
     steps: Positive = 50  # T; a few tens in CWRF, number lost
     batch: Positive = 128  # samples of each set; all members where there are fewer
-    # `squared`: (g w)^2, as Molchanov et al. print it
-    form: Literal["absolute", "squared"] = "absolute"
     optimizer: Literal["sgd", "adam"] = "adam"  # SGD without momentum
     lr: Amount = 1e-3  # constant
     # another one takes other batches of the same samples: how far does a score agree with itself?
@@ -66,17 +64,15 @@ class Vulnerability(Taylor):
     """CWRF, eq. 3-4: the updates push the outputs on reference samples back to the untrained net,
     members kept fitted.
 
-    They descend (1 - weight) CE(members) + weight KL. The text gives neither the weight (lambda)
-    nor the direction of the divergence. CE + mu KL is the same up to a factor, with mu = weight /
-    (1 - weight).
+    They descend (1 - weight) CE(members) + weight KL(model || untrained net). The text gives
+    neither the weight (lambda) nor the direction of the divergence. CE + mu KL is the same up to a
+    factor, with mu = weight / (1 - weight).
     """
 
     needs: ClassVar = ("reference",)
     compares: ClassVar = True
 
     weight: Share = 0.5  # lambda; lost. 0 is cross-entropy alone
-    # the expectation is under the first's outputs
-    divergence: Literal["model||init", "init||model"] = "model||init"
 
     def passes(self, members: int, reference: int) -> float:
         """The initial network sees all reference samples once."""

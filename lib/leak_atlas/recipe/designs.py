@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import field
+from typing import Any, ClassVar
 
 from leak_atlas import BadInput
 from leak_atlas.recipe.core import Positive, Recipe, Whole, refuse
@@ -43,9 +43,7 @@ class Design(Recipe):
 
     @property
     def drawn(self) -> Design:
-        """The design that draws the samples; two whose `drawn` agree in pool, test and seed draw the
-        same ones.
-        """
+        """The design that draws the pool: equal pool, test and seed draw the same one."""
         return self
 
     def members(self, row: int) -> int:
@@ -65,7 +63,8 @@ class Design(Recipe):
         for role in roles:
             if not getattr(self, role):
                 raise BadInput(
-                    f"{type(kind).__name__} needs non-members to look at: give the design {role} samples"
+                    f"{type(kind).__name__} needs non-members to look at: give the design {role} "
+                    "samples"
                 )
 
     def check(self, train: int, test: int) -> None:
@@ -81,11 +80,13 @@ class Design(Recipe):
             ),
             (
                 self.pool + outside > train,
-                f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; ask for less",
+                f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; "
+                "ask for less",
             ),
             (
                 not 0 <= tests <= test,
-                f"{name}.test: {tests:,} of {test:,} test samples; ask for 0 or more, or None for all",
+                f"{name}.test: {tests:,} of {test:,} test samples; ask for 0 or more, or None for "
+                "all",
             ),
         )
 
@@ -96,17 +97,7 @@ class Design(Recipe):
 class Halves(Design):
     """PPTP, section 3.2. Row 2p trains on the whole pool (M_all), row 2p+1 on its half number p
     (M_h1).
-
-    "Only different in training data" is said, but a draw of its own gives M_h1 an order that has
-    nothing to do with M_all's. In the `common` order it visits its members as M_all does, with
-    M_all's crops and flips, and skips the others.
     """
-
-    order: Literal["own", "common"] = "own"
-
-    @property
-    def drawn(self) -> Design:
-        return replace(self, order="own")
 
     def members(self, row: int) -> int:
         return self.pool // (1 + row % 2)
@@ -138,7 +129,8 @@ class Subsets(Design):
         super().check(train, test)
         if not 0 < self.members(0) < self.pool:
             raise BadInput(
-                f"Subsets.share of {self.share} leaves members or non-members out: give one between 0 and 1"
+                f"Subsets.share of {self.share} leaves members or non-members out: give one "
+                "between 0 and 1"
             )
 
 
@@ -159,7 +151,8 @@ class Folds(Design):
         super().check(train, test)
         if self.folds < 2 or self.pool % self.folds:
             raise BadInput(
-                f"Folds.folds: {self.folds} folds do not part a pool of {self.pool} evenly; give a divisor"
+                f"Folds.folds: {self.folds} folds do not part a pool of {self.pool} evenly; give "
+                "a divisor"
             )
 
 
@@ -189,7 +182,8 @@ class VictimAttacker(Design):
         left = self.pool // 2 - self.dev
         if left < 2 or left % 2:
             raise BadInput(
-                f"{type(self).__name__}.dev: {self.dev} of a half of {self.pool // 2} leave {left} samples, which are "
+                f"{type(self).__name__}.dev: {self.dev} of a half of {self.pool // 2} leave "
+                f"{left} samples, which are "
                 "halved: leave an even number from 2"
             )
 
@@ -217,7 +211,8 @@ class SharedTest(VictimAttacker):
         outside = self.pool // 2 - self.members(0) + super().tests(test)
         if not 0 < self.members(0) <= self.pool // 2 or self.dev >= outside:
             raise BadInput(
-                f"SharedTest: a share of {self.share} and dev {self.dev} leave no members or no non-members"
+                f"SharedTest: a share of {self.share} and dev {self.dev} leave no members or no "
+                "non-members"
             )
 
 
@@ -252,7 +247,8 @@ class GivenSplit(Design):
         super().check(train, test)
         if self.test is None or self.judged % 2 or self.judged <= self.pool:
             raise BadInput(
-                f"GivenSplit: of {self.test} test samples {self.population} are the population, which leaves no even "
+                f"GivenSplit: of {self.test} test samples {self.population} are the population, "
+                "which leaves no even "
                 "number of 2 or more non-members: give test as a number, and another population"
             )
 
@@ -283,7 +279,8 @@ class LeftOut(Design):
         super().__post_init__()
         if not 1 <= self.leave_out < self.models:
             raise BadInput(
-                f"of {self.models} sub-models 1 to {self.models - 1} leave a sample out, not {self.leave_out}"
+                f"of {self.models} sub-models 1 to {self.models - 1} leave a sample out, not "
+                f"{self.leave_out}"
             )
 
     def record(self) -> dict[str, Any]:

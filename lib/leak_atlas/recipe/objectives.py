@@ -62,7 +62,9 @@ class Objective(Recipe):
         )  # forward and backward; forward alone for what is looked at
 
     def extra_operations(self, step: Train, count: Count) -> float:
-        """Operations for a sample that it learns from, in addition to the passes through the network."""
+        """Operations for a sample that it learns from, in addition to the passes through the
+        network.
+        """
         return 0.0
 
 
@@ -81,8 +83,7 @@ class HAMP(Objective):
     entropy of the output.
 
     The soft label of a sample has an entropy of `entropy` * ln C: p on its class, the rest shared
-    out evenly. `paper`: the divergence is summed over classes; `code`: averaged over them, as the
-    published code's `kl_div` does by its default, so that its divergence is C times smaller: a
+    out evenly. The divergence is summed over classes. The published code averages it over them: a
     `weight` of the code is one of C times as much here.
     """
 
@@ -90,11 +91,11 @@ class HAMP(Objective):
     entropy: Share = 0.95
     # alpha; published, times C: .01 CIFAR-10, .5 CIFAR-100, 1 Purchase and Texas
     weight: float = 0.01
-    form: Literal["paper", "code"] = "paper"
 
 
 class CCL(Objective):
-    """The convex-concave loss (Liu et al. 2024): beta * (alpha * cross-entropy - (1 - alpha) * e^p).
+    """The convex-concave loss (Liu et al. 2024): beta * (alpha * cross-entropy - (1 - alpha) *
+    e^p).
 
     p is the probability of the true class. `beta` is a factor of the whole loss: under Adam it
     changes only how much weight decay (and Adam's epsilon) weigh against it, which a beta of .05
@@ -126,16 +127,14 @@ class AdversarialRegularization(Objective):
     h (posterior, label) is trained beside the classifier to tell members from the design's
     `reference` samples. `epoch`: one classifier step for each batch of members; `one_step`: the
     published pruning code's (mia_prune, WeMem), whose epoch is `steps` attack steps, 7 there, and a
-    single classifier step; `code`: its losses too. There h descends alpha times the cross-entropy
-    of membership, and the classifier cross-entropy - alpha * mean -ln h on members, which has no
-    lower bound. That code has another h, and weight decay on it, which are not taken over; its
-    non-members are the `dev` samples.
+    single classifier step. That code has other losses, another h, and weight decay on it, which are
+    not taken over; its non-members are the `dev` samples.
     """
 
     # weight of the gain; SELENA's code: 3 Purchase, 2 Texas, 6 CIFAR-100; PPTP searches 1 to 5
     alpha: float = 3.0
     steps: Positive = 3  # attack steps before each classifier step; PPTP, Table 4
-    form: Literal["epoch", "one_step", "code"] = "epoch"
+    form: Literal["epoch", "one_step"] = "epoch"
     width: Annotated[int, Within(16)] = (
         1024  # units of h's first layer, in all codes; the others keep their share of it
     )
@@ -215,8 +214,8 @@ class PAST(Objective):
     gamma is a weight's privacy sensitivity: the gradient's size of the gap between the losses of
     members and of the design's `reference` samples. The paper tunes a trained network:
     `population.train(schedule, PAST())`. There is no published code;
-    `leak_atlas.training.defences.SparsityTuning` says what is inferred here. In a training a weight of
-    sensitivity 1 shrinks by the learning rates' sum over all steps, times `weight`.
+    `leak_atlas.training.defences.SparsityTuning` says what is inferred here. In a training a weight
+    of sensitivity 1 shrinks by the learning rates' sum over all steps, times `weight`.
     """
 
     needs: ClassVar = ("reference",)
@@ -239,11 +238,6 @@ class DPSGD(Objective):
     goes on from another one, whose weights, scores and masks know the members: inside CWRF or PPTP
     there is no guarantee. Noise and batches come from the recipe's seed, as they have to in a
     reproduction; who wants to be protected draws them in secret.
-
-    With a `group` the gradients of so many samples, neighbours in the batch, are averaged before
-    they are clipped, and the step is the mean over groups: the noise is as much larger. The
-    published pruning code (mia_prune, by pyvacy) clips halves of its batches so. A sample's own
-    gradient is not bounded then: epsilon is NaN.
     """
 
     by_sample: ClassVar = True
@@ -254,7 +248,6 @@ class DPSGD(Objective):
     clip: Annotated[float, Within(1e-12)] = 1.0
     # of (epsilon, delta); not in the paper
     delta: Annotated[float, Within(1e-300, 1 - 1e-12)] = 1e-5
-    group: Positive = 1  # samples that are clipped together; the published pruning code's: 64
 
     def extra_operations(self, step: Train, count: Count) -> float:
         """The weights' gradients are made twice: summed, and sample by sample."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, Concatenate, Literal, ParamSpec, get_args
+from typing import Any, Literal, get_args
 
 from leak_atlas import BadInput, nearest
 from leak_atlas.recipe.attacks import Attack, Attacker
 from leak_atlas.recipe.criteria import Criterion, Random
-from leak_atlas.recipe.designs import Design, Folds, Halves, LeftOut, Subsets
+from leak_atlas.recipe.designs import Design, Folds, LeftOut, Subsets
 from leak_atlas.recipe.objectives import CrossEntropy, Distillation, Objective
 from leak_atlas.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
 from leak_atlas.recipe.steps import Score, Signals, State, Train
@@ -30,8 +30,6 @@ __all__ = [
 ]
 
 
-P = ParamSpec("P")
-
 Pruner = Literal[
     "L1 unstructured",
     "L1 structured",
@@ -48,35 +46,33 @@ FILTERS: dict[str, Literal["l1", "l2", "scale", "random"]] = {
 }
 
 
-def of_each(
-    method: Callable[Concatenate[State, P], State],
-) -> Callable[Concatenate[Population, P], Population]:
-    """A method of a state as one of a population: it is called on each state."""
+def of_each(method: Callable[..., State]) -> Callable[..., Population]:
+    """A method of a state as one of a population: it is called on each state.
+
+    Of a sequence of scores, one for each model, every model goes by its own.
+    """
 
     @wraps(method)
-    def on_each(models: Population, *args: P.args, **options: P.kwargs) -> Population:
-        return Population(tuple(method(state, *args, **options) for state in models.states))
+    def on_each(models: Population, *args: Any, **options: Any) -> Population:
+        states = []
+        for number, state in enumerate(models.states):
+            own = [_own(value, number, len(models)) for value in args]
+            named = {name: _own(value, number, len(models)) for name, value in options.items()}
+            states.append(method(state, *own, **named))
+        return Population(tuple(states))
 
     return on_each
 
 
-def by_own_score(
-    method: Callable[Concatenate[State, Score, P], State],
-) -> Callable[Concatenate[Population, Sequence[Score], P], Population]:
-    """A method of a state that goes by its score as one of a population: each model by its own."""
-
-    @wraps(method)
-    def by_score(
-        models: Population, by: Sequence[Score], *args: P.args, **options: P.kwargs
-    ) -> Population:
-        if len(by) != len(models):
-            raise BadInput(
-                f"{len(models)} models go by as many scores, not by {len(by)}: take population.score(...)"
-            )
-        pairs = zip(models.states, by, strict=True)
-        return Population(tuple(method(state, score, *args, **options) for state, score in pairs))
-
-    return by_score
+def _own(value: Any, number: int, models: int) -> Any:
+    """Of a sequence of scores that of one model; any other value as it is."""
+    if not isinstance(value, tuple | list) or not any(isinstance(one, Score) for one in value):
+        return value
+    if len(value) != models:
+        raise BadInput(
+            f"{models} models go by as many scores, not by {len(value)}: take population.score(...)"
+        )
+    return value[number]
 
 
 @dataclass(frozen=True)
@@ -90,10 +86,11 @@ class Population:
     rewind = of_each(State.rewind)
     freeze = of_each(State.freeze)
     updated = of_each(State.updated)
+    prune = of_each(State.prune)
     prune_filters = of_each(State.prune_filters)
-    rewind_weights = by_own_score(State.rewind_weights)
-    freeze_weights = by_own_score(State.freeze_weights)
-    remove = by_own_score(State.remove)
+    rewind_weights = of_each(State.rewind_weights)
+    freeze_weights = of_each(State.freeze_weights)
+    remove = of_each(State.remove)
 
     def __len__(self) -> int:
         return len(self.states)
@@ -133,18 +130,6 @@ class Population:
     def score(self, criterion: Criterion | None = None) -> tuple[Score, ...]:
         return tuple(state.score(criterion) for state in self.states)
 
-    def prune(
-        self, sparsity: float, by: Sequence[Score] | None = None, **options: Any
-    ) -> Population:
-        """See `State.prune`; by a score each model goes by its own."""
-        if by is None:
-            return of_each(State.prune)(self, sparsity, **options)
-
-        def pruned(state: State, score: Score) -> State:
-            return state.prune(sparsity, score, **options)
-
-        return by_own_score(pruned)(self, by)
-
     def pruned(self, pruner: Pruner, sparsity: float, head: bool = True) -> Population:
         """Pruned by one of SAMIA's four pruners, or by one of its two controls: the same number of
         random weights, or filters.
@@ -179,7 +164,8 @@ class Population:
         """
         if pruner and rounds < 2:
             raise BadInput(
-                f"iterative pruning takes two rounds or more, not {rounds}: the first one only trains"
+                f"iterative pruning takes two rounds or more, not {rounds}: the first one only "
+                "trains"
             )
         ends = [self.train(schedule, order=1, **training)]
         for k in range(1, rounds):
@@ -206,7 +192,7 @@ class Population:
             tuple(state.train(schedule, Distillation(), own) for state, own in students)
         )
 
-    def signals(self, views: int = 1) -> tuple[Signals, ...]:
+    def signals(self, views: Literal[1, 2, 18] = 1) -> tuple[Signals, ...]:
         return tuple(Signals(state, views) for state in self.states)
 
     def sensitivity(self, queries: int = 10, eps: float = 1e-3) -> tuple[Sensitivity, ...]:
@@ -289,33 +275,18 @@ class Setup:
             tuple(replace(first, row=row, seed=model_seed(self.seed, row)) for row in rows)
         )
 
-    def pairs(self, objective: Objective | None = None, common: bool = False) -> tuple[Pair, ...]:
-        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed: only the data differ.
-
-        In a `common` order M_h1 visits its members in the order of M_all, in batches of half the
-        size: the same number of steps, but other borders of batches.
-        """
+    def pairs(self, objective: Objective | None = None) -> tuple[Pair, ...]:
+        """Pair p trains rows 2p and 2p+1 of `Halves` with one seed: only the data differ."""
         firsts = (state.training for state in self.trained(objective))
         wholes = [replace(first, row=2 * first.row) for first in firsts]
         halves = [replace(whole, row=whole.row + 1) for whole in wholes]
-        return tuple(map(Pair, wholes, self._in_common_order(halves) if common else halves))
-
-    def _in_common_order(self, halves: list[Train]) -> list[Train]:
-        batch, kind = self.schedule.batch, type(self.design).__name__
-        if not isinstance(self.design, Halves):
-            raise BadInput(f"a common order is one of Halves, not of {kind}")
-        if batch % 2:
-            raise BadInput(f"a common order halves the batch: give an even one, not {batch}")
-        design = replace(self.design, order="common")
-        schedule = replace(self.schedule, batch=batch // 2)
-        return [replace(half, schedule=schedule, design=design) for half in halves]
+        return tuple(map(Pair, wholes, halves))
 
     def memorization(
         self,
         networks: int,
         share: float = 0.7,
         schedule: Schedule | None = None,
-        measure: Literal["accuracy", "confidence"] = "confidence",
     ) -> Memorization:
         """Scores of the pool's samples by `networks` of their own, which no attack knows (Feldman &
         Zhang 2020).
@@ -325,7 +296,7 @@ class Setup:
         """
         base = self.design
         design = Subsets(base.pool, base.test, base.seed, share=share)
-        return self._memorization(design, networks, 1000, schedule, measure)
+        return self._memorization(design, networks, 1000, schedule)
 
     def fold_memorization(self, folds: int = 5, schedule: Schedule | None = None) -> Memorization:
         """Scores as WeMem's published ones seem to come about: one network for each fold of the
@@ -335,18 +306,13 @@ class Setup:
         """
         base = self.design
         design = Folds(base.pool, base.test, base.seed, folds=folds)
-        return self._memorization(design, folds, 2000, schedule, "confidence")
+        return self._memorization(design, folds, 2000, schedule)
 
     def _memorization(
-        self,
-        design: Design,
-        networks: int,
-        seed: int,
-        schedule: Schedule | None,
-        measure: Literal["accuracy", "confidence"],
+        self, design: Design, networks: int, seed: int, schedule: Schedule | None
     ) -> Memorization:
         own = replace(self, design=design, models=networks, seed=seed + self.seed)
-        return Memorization(own.trained(schedule=schedule).states, measure)
+        return Memorization(own.trained(schedule=schedule).states, "confidence")
 
     def selena(
         self, sub_schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
@@ -378,14 +344,15 @@ def left_out(
     design = LeftOut(whole.design, sub_models, leave_out)
     plan = schedule or whole.schedule
     first = Train(whole.data, design, 0, whole.model, plan, precision=whole.precision)
-    row, seed = sub_models * whole.row, model_seed(10_000 + whole.seed, 0)
+    row = sub_models * whole.row
+    seed = model_seed(10_000 + whole.seed, 0)
     return tuple(replace(first, row=row + k, seed=seed + k) for k in range(sub_models))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """M_all and M_h1 of PPTP's probe (section 3.2): the same initialisation and order, trained on the
-    whole pool and on half of it.
+    """M_all and M_h1 of PPTP's probe (section 3.2): the same initialisation and order, trained on
+    the whole pool and on half of it.
     """
 
     whole: State

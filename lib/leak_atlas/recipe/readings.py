@@ -8,12 +8,11 @@ from typing import ClassVar, Literal
 from leak_atlas import BadInput
 from leak_atlas.recipe.core import Count, Positive, Step, Whole, refuse
 from leak_atlas.recipe.designs import Design
-from leak_atlas.recipe.steps import Signals, State, Train, filtered, mixed, readable
+from leak_atlas.recipe.steps import Signals, State, Train, mixed, readable
 from leak_atlas.recipe.subjects import Architecture, Data
 
 __all__ = [
     "Anatomy",
-    "Compacted",
     "Cost",
     "Distance",
     "Generated",
@@ -63,9 +62,7 @@ class Similarity(Compared):
 
     A random half of the pool (the design's seed draws it) fits the rotations, the other half, m
     samples, is judged. Result: `aligned (parts, m)`, the distance that the best rotation leaves;
-    `hsic (parts, blocks, 3)` and `block_seen (blocks,)`, of which
-    `leak_atlas.localization.disparity.cka` makes debiased CKA; `seen_a`, `seen_b` and `index`
-    `(m,)`.
+    `seen_a`, `seen_b` and `index` `(m,)`.
     """
 
 
@@ -197,7 +194,8 @@ class Memorization(Step):
     def verify(self) -> None:
         if len({(model.training.data, model.training.design) for model in self.models}) != 1:
             raise BadInput(
-                "Memorization compares models of one pool: give a population of one data set and design"
+                "Memorization compares models of one pool: give a population of one data set and "
+                "design"
             )
 
     def parents(self) -> Iterator[Step]:
@@ -240,7 +238,8 @@ class Sensitivity(Step):
             (not self.eps > 0, f"Sensitivity.eps cannot be {self.eps}: give a positive one"),
             (
                 self.of.training.data.kind == "text",
-                "Sensitivity adds noise to numbers, and a text holds words: take images, bits or numbers",
+                "Sensitivity adds noise to numbers, and a text holds words: take images, bits or "
+                "numbers",
             ),
         )
 
@@ -258,41 +257,13 @@ class Sparsity(Step):
 
     Result: `names` (text) and `kinds` (text: conv, linear, norm) of the L tensors; `weights (L,)`
     and how many of them are pruned, `gone (L,)`; `filters (L,)` and how many of them are pruned
-    wholly, `filters_gone (L,)`, both 0 where there are none. The pruned shares of all convolutions'
-    weights, `convolutions ()`, which is what the paper's structured sparsity counts (Yuan & Zhang
-    2022, footnote 4), and of all these weights, `network ()`. `filter/NAME (filters,)`: which
-    filters of a convolution are pruned.
+    wholly, `filters_gone (L,)`, both 0 where there are none. The pruned share of all these weights,
+    `network ()`.
     """
 
     place: ClassVar = "host"
 
     of: State
-
-
-class Compacted(Step):
-    """A network without its pruned filters: how much smaller and faster, and is it the same function?
-
-    A channel is removed if it is zero wherever it is made, shortcuts' partners included, so that nothing
-    changes; a layer keeps one channel. Single zeros stay: where nothing was pruned, or weight by
-    weight, both networks are the same.
-
-    Result, before and after: `parameters (2,)`; `flops (2,)` of the forward pass of a sample;
-    `seconds (2,)` of that of 250 samples, medians of alternated runs, which belong to the machine
-    that made them; `accuracy (2,)` on test samples (non-members where a design has none).
-    `difference ()`: largest one between logits, on the pool's first 250 samples.
-    """
-
-    runs: ClassVar = 5  # of each network
-
-    of: State
-
-    def verify(self) -> None:
-        filtered(self.of.training.model, "Compacted")
-
-    def operations(self, count: Count) -> float:
-        samples = self.of.tests or self.of.training.design.pool // 2
-        # the second network is smaller
-        return self.of.forward(count) * 1.75 * (samples + 250 * (self.runs + 2))
 
 
 class Generated(Step):
@@ -313,7 +284,8 @@ class Generated(Step):
     def verify(self) -> None:
         if self.of.training.data.kind == "text":
             raise BadInput(
-                "Generated makes images, bits or numbers, and no words: take another data set or attack"
+                "Generated makes images, bits or numbers, and no words: take another data set or "
+                "attack"
             )
 
     def operations(self, count: Count) -> float:
@@ -335,7 +307,7 @@ class GradientNorm(Step):
     of: State
 
     def operations(self, count: Count) -> float:
-        """A single sample's gradient takes as long as 5 to 22 samples' forward passes, as measured."""
+        """A sample's gradient takes as long as 5 to 22 samples' forward passes, as measured."""
         return 16 * _walk(self.of, count)
 
 
@@ -359,7 +331,8 @@ class PredictionDepth(Step):
         members = self.of.members
         if self.neighbours >= members:
             raise BadInput(
-                f"PredictionDepth.neighbours cannot be {self.neighbours}: a row has {members} members"
+                f"PredictionDepth.neighbours cannot be {self.neighbours}: a row has {members} "
+                "members"
             )
 
     def operations(self, count: Count) -> float:

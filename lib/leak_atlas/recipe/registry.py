@@ -46,7 +46,7 @@ class File(NamedTuple):
 
 
 class Original(NamedTuple):
-    """A set of the papers that a user adds from the original files, for its content is not pinned."""
+    """A set of the papers that a user adds from the original files: its content is not pinned."""
 
     bits: int
     classes: int

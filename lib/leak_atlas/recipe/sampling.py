@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from leak_atlas.recipe.core import Positive, Recipe, Whole
 
@@ -22,19 +22,13 @@ class Window(Sampling):
     their scores.
 
     Epoch e, counted from 0 in each training, visits the ranks `step` * e to `step` * e + `width` -
-    1 of each class that has them. `code`: the published code's bug. If a class ends inside the
-    window, this end also cuts the windows of the classes after it (by number), although they may
-    be larger. A class that ends before the window begins is skipped and cuts none.
+    1 of each class that has them. In the published code a class that ends inside the window also
+    cuts the windows of the classes after it, although they may be larger.
     """
 
     width: Positive = 500  # w, members of a class; slides, CIFAR-10: 1500, 1000, 500
     step: Whole = 50  # s, ranks by which the window moves in an epoch; 0 keeps it where it is
     order: Literal["high-to-low", "low-to-high"] = "low-to-high"  # of the scores
-    form: Literal["paper", "code"] = "paper"
-
-    def record(self) -> dict[str, Any]:
-        """Older versions of the code's form cut classes after one that the window had left behind."""
-        return super().record() | ({"skipped": "cut none"} if self.form == "code" else {})
 
     def visits(self, members: int, epochs: int) -> list[int]:
         found = [0] * members

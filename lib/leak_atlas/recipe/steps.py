@@ -54,7 +54,7 @@ class State(Step):
 
     @property
     def pruned(self) -> bool:
-        """Whether weights are pruned here or somewhere before: they stay so down the whole chain."""
+        """Whether weights are pruned here or before: they stay so down the whole chain."""
         return self.prunes or (self.before is not None and self.before.pruned)
 
     def origin(self) -> Train | ImportedModel:
@@ -71,14 +71,16 @@ class State(Step):
         root = self.origin()
         if isinstance(root, ImportedModel):
             raise BadInput(
-                "weights from outside come without their initialisation: nothing can be rewound to it or compared "
-                "with it; take fresh=True, a criterion that looks at trained weights alone, or train the model here"
+                "weights from outside come without their initialisation: nothing can be rewound "
+                "to it or compared "
+                "with it; take fresh=True, a criterion that looks at trained weights alone, or "
+                "train the model here"
             )
         return At(root, "init")
 
     @property
     def training(self) -> Train:
-        """The nearest training at or before this state: it has data, design, row and architecture."""
+        """The nearest training at or before this state: with data, design, row and architecture."""
         assert self.before
         return self.before.training
 
@@ -221,15 +223,12 @@ class Train(State):
             ),
             (
                 bool(self.teachers) != self.objective.taught,
-                "teachers and Distillation() come together: train(schedule, Distillation(), teachers=...)",
+                "teachers and Distillation() come together: train(schedule, Distillation(), "
+                "teachers=...)",
             ),
             (
                 any(teacher.training.data != self.data for teacher in self.teachers),
                 "teachers need the same data as their student",
-            ),
-            (
-                self.sampling and getattr(self.design, "order", "own") == "common",
-                "a common order visits all members: train without a sampling schedule, or in an order of its own",
             ),
             (
                 self.schedule.patience is not None and not self.design.dev,
@@ -237,7 +236,8 @@ class Train(State):
             ),
             (
                 ranked != (self.ranking is not None),
-                "a ranking comes with a sampling schedule or RMR(), and they with it: train(schedule, ..., ranking=...)",
+                "a ranking comes with a sampling schedule or RMR(), and they with it: "
+                "train(schedule, ..., ranking=...)",
             ),
             (
                 self.sampling and by_sample,
@@ -252,7 +252,8 @@ class Train(State):
             of_a_user = "where it has none, let its class say shares_statistics = False"
             remedy = "take norm='group'" if isinstance(self.model, Model) else of_a_user
             raise BadInput(
-                f"{name} needs a network without BatchNorm, unlike a {self.model.description}: {remedy}"
+                f"{name} needs a network without BatchNorm, unlike a {self.model.description}: "
+                f"{remedy}"
             )
 
     def record(self) -> dict[str, Any]:
@@ -277,7 +278,8 @@ class Train(State):
 
     def visits(self) -> float:
         """Samples that it learns from, over all epochs."""
-        epochs, found = self.schedule.epochs, float(self.members * self.schedule.epochs)
+        epochs = self.schedule.epochs
+        found = float(self.members * self.schedule.epochs)
         if self.sampling is not None:
             of_a_class = self.members // self.data.classes
             found = self.data.classes * sum(self.sampling.visits(of_a_class, epochs))
@@ -286,7 +288,9 @@ class Train(State):
         return found
 
     def operations(self, count: Count) -> float:
-        objective, visits, whole = self.objective, self.visits(), self.forward(count)
+        objective = self.objective
+        visits = self.visits()
+        whole = self.forward(count)
         trained = count("flops", self.data, self.model, self.frozen_until)
         passes = objective.passes + (3.0 if self.schedule.sharpness else 0.0)  # SAM's second pass
         learning = visits * (passes * trained + objective.extra_operations(self, count))
@@ -362,7 +366,8 @@ class Edit(State):
         by = getattr(self, "by", None)
         if isinstance(by, Score) and by.of.origin() != self.origin():
             raise BadInput(
-                f"{type(self).__name__} goes by a score of another model: score a state of the same chain"
+                f"{type(self).__name__} goes by a score of another model: score a state of the "
+                "same chain"
             )
 
 
@@ -457,7 +462,8 @@ class Updated(State):
     def verify(self) -> None:
         if self.of.pruned:
             raise BadInput(
-                "the updates of a score fill what is pruned: ask for those of a state that is not pruned"
+                "the updates of a score fill what is pruned: ask for those of a state that is not "
+                "pruned"
             )
         self.of.training.design.serve(self.criterion, self.criterion.needs)
 
@@ -525,7 +531,8 @@ class Prune(Edit):
         super().verify()
         if not self.head and not isinstance(self.training.model, Model):
             raise BadInput(
-                f"which part of a {self.training.model.description} is the last is not known: prune with head=True"
+                f"which part of a {self.training.model.description} is the last is not known: "
+                "prune with head=True"
             )
 
 
@@ -541,10 +548,10 @@ class PruneFilters(Edit):
     control, drawn by the training's seed: each model its own. Of each convolution exactly
     round(sparsity n) of n, where NNI, which the published code calls, takes int(sparsity n).
     `scale`: the smallest |scale| of all norms' channels in the network, exactly round(sparsity n)
-    of all n (network slimming, Liu et al. 2017, without its training: the pruning papers rank ordinary
-    scales). Nothing saves a layer from losing all its channels, in NNI neither. A norm of joined
-    maps has no convolution of its own: its scale and shift are pruned alone. Filters that were
-    pruned before are counted; of equal ones the first is pruned.
+    of all n (network slimming, Liu et al. 2017, without its training: the pruning papers rank
+    ordinary scales). Nothing saves a layer from losing all its channels, in NNI neither. A norm of
+    joined maps has no convolution of its own: its scale and shift are pruned alone. Filters that
+    were pruned before are counted; of equal ones the first is pruned.
     """
 
     prunes: ClassVar = True
@@ -565,20 +572,15 @@ class Signals(Step):
     """
 
     of: State
-    views: int = 1  # 1: plain; 2: and mirrored; 18: mirror x 9 shifts
+    views: Literal[1, 2, 18] = 1  # 1: plain; 2: and mirrored; 18: mirror x 9 shifts
 
     def verify(self) -> None:
         data = self.of.training.data
-        refuse(
-            (
-                self.views != 1 and data.kind != "images",
-                f"{data.name} holds {data.kind}, which have one view: ask for views=1, not {self.views}",
-            ),
-            (
-                self.views not in (1, 2, 18),
-                f"Signals.views cannot be {self.views}: 1, 2 or 18",
-            ),
-        )
+        if self.views != 1 and data.kind != "images":
+            raise BadInput(
+                f"{data.name} holds {data.kind}, which have one view: "
+                f"ask for views=1, not {self.views}"
+            )
 
     def operations(self, count: Count) -> float:
         samples = self.of.training.design.pool + self.of.tests
@@ -598,10 +600,12 @@ def readable(data: Data, model: Architecture) -> None:
 
 def mixed(state: State, who: str) -> None:
     """BadInput where a state's row trains on its whole pool, so that there are no non-members."""
-    design, row = state.training.design, state.training.row
+    design = state.training.design
+    row = state.training.row
     if state.members == getattr(design, "judged", design.pool):
         raise BadInput(
-            f"{who}: row {row} of {type(design).__name__} holds the whole pool, so there are no non-members"
+            f"{who}: row {row} of {type(design).__name__} holds the whole pool, so there are no "
+            "non-members"
         )
 
 
@@ -609,5 +613,6 @@ def filtered(model: Architecture, who: str) -> None:
     """BadInput where an architecture has no convolutions with norms."""
     if not isinstance(model, Model) or not model.name.startswith(NORMED):
         raise BadInput(
-            f"{who} needs convolutions with norms behind them, unlike a {model.description}: take a resnet"
+            f"{who} needs convolutions with norms behind them, unlike a {model.description}: take "
+            "a resnet"
         )

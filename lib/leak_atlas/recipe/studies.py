@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -294,17 +294,24 @@ class WindowStudy(PruningStudy):
         return sum(number > 0 for number in visits) / self.class_members
 
 
+@dataclass(frozen=True)
 class RetrainingStudy(Study):
     """What PPTP's and CWRF's experiments share: networks on random halves of a pool, each attacked
     by all others except its complement.
     """
 
+    data: Data
+    model: Architecture
+    schedule: Schedule  # from scratch
+    _: KW_ONLY
     retraining: int  # epochs after the rewind
     pool: int  # samples from which each network draws half
     test: int
     models: int
-    dev: int  # samples outside the pool
-    reference: int  # further samples outside the pool, for a defence or a score
+    dev: int = 0  # samples outside the pool
+    reference: int = 0  # further samples outside the pool, for a defence or a score
+    seed: int = 0
+    precision: Literal["fp32", "bf16"] = "fp32"
 
     @property
     def setup(self) -> Setup:
@@ -330,24 +337,13 @@ class RetrainingStudy(Study):
         return self.setup.trained(objective, schedule)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StageStudy(RetrainingStudy):
     """PPTP's experiment: the risky stages are rewound to their initialisation and retrained with a
     defence, all earlier stages are frozen.
     """
 
-    data: Data
-    model: Architecture
-    schedule: Schedule  # from scratch
-    retraining: int
     risky_from: str  # the first risky stage, "stage4"; the classifier is risky too
-    pool: int
-    test: int
-    models: int
-    dev: int = 0
-    reference: int = 0
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
 
     def rewound(self, start: Population | None = None, cut: str = "") -> Population:
         """Networks before any retraining: all from `cut` on is rewound, what is before is frozen.
@@ -391,25 +387,11 @@ class StageStudy(RetrainingStudy):
         return networks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RewindStudy(RetrainingStudy):
-    """CWRF's experiment: a share of the weights is rewound and frozen, the others are retrained.
+    """CWRF's experiment: a share of the weights is rewound and frozen, the others are retrained."""
 
-    A score chooses the weights.
-    """
-
-    data: Data
-    model: Model
-    schedule: Schedule  # from scratch
-    retraining: int
-    criterion: Criterion  # chooses the weights
-    pool: int
-    test: int
-    models: int
-    dev: int = 0
-    reference: int = 0  # non-members outside the pool, for the score alone
-    seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    criterion: Criterion  # its score chooses the weights
 
     @cached_property
     def scores(self) -> tuple[Score, ...]:
@@ -454,8 +436,8 @@ class RewindStudy(RetrainingStudy):
 
 @dataclass(frozen=True)
 class ProbeStudy(Study):
-    """PPTP's probe: pairs of networks with one initialisation, of which M_all trains on the pool and
-    M_h1 on half of it. The distance of their features shows which stage carries membership.
+    """PPTP's probe: pairs of networks with one initialisation, of which M_all trains on the pool
+    and M_h1 on half of it. The distance of their features shows which stage carries membership.
     """
 
     data: Data

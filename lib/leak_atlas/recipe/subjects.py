@@ -11,12 +11,10 @@ from leak_atlas.recipe.core import (
     Amount,
     Positive,
     Recipe,
-    Share,
     Whole,
     Within,
     misplaced,
     only_of,
-    refuse,
 )
 
 __all__ = ["Architecture", "Augment", "Data", "Model", "Schedule"]
@@ -46,7 +44,8 @@ class Data(Recipe):
             )
         if self.pixels and self.pixels > entry.shape[0]:
             raise BadInput(
-                f"Data.pixels cannot be {self.pixels}: images of {self.name} can be reduced to 1 to {entry.shape[0]}"
+                f"Data.pixels cannot be {self.pixels}: images of {self.name} can be reduced to 1 "
+                f"to {entry.shape[0]}"
             )
 
     @property
@@ -111,7 +110,7 @@ class Model(Architecture):
         "cnn2", "cnn4", "cnn6",
         "atm-xt", "atm-t", "atm-s", "atm-b",
         "vit", "transformer", "fc",
-    ] = "resnet18"  # fmt: skip  # ATM: Active Token Mixer; transformer: reads text; fc, fully connected: bits, numbers
+    ] = "resnet18"  # fmt: skip  # ATM: Active Token Mixer; fc: fully connected
     # channels of stage 1 (WRN: 16 k), DenseNet: of the stem; ViT: of a head; fc: units of layer 1
     width: Positive = 64
     # 3x3 convolution, without or with 3x3/2 max-pool
@@ -129,21 +128,19 @@ class Model(Architecture):
     # Xavier normal, biases zero: PPB's published code, of every architecture
     init: Literal["own", "xavier"] = "own"
     # between the two convolutions of a block; the paper has 0 and .3
-    dropout: Share = only_of("wrn", default=0.0)
+    dropout: Annotated[float, Within(0, 0.99)] = only_of("wrn", default=0.0)
 
     def verify(self) -> None:
         wrong = misplaced(self, self.name)
         if wrong:
             raise BadInput(
-                f"{wrong.name} belongs to the {' and '.join(wrong.owners)} architectures: leave it out of a {self.name}"
+                f"{wrong.name} belongs to the {' and '.join(wrong.owners)} architectures: leave "
+                f"it out of a {self.name}"
             )
-        refuse(
-            (self.dropout == 1, "Model.dropout cannot be 1, which leaves nothing: give less"),
-            (
-                self.name in ("densenet121", "fc") and self.width % 2,
-                f"layers of a {self.name} have half its width: give an even one, not {self.width}",
-            ),
-        )
+        if self.name in ("densenet121", "fc") and self.width % 2:
+            raise BadInput(
+                f"layers of a {self.name} have half its width: give an even one, not {self.width}"
+            )
 
     def record(self) -> dict[str, Any]:
         """Attention was torch's own kernel in older versions, which rounds differently."""
@@ -181,12 +178,10 @@ class Schedule(Recipe):
     batch: Annotated[int, Within(2)] = 128
     optimizer: Literal["sgd", "adam"] = "sgd"
     lr: Amount = 0.1
-    momentum: Amount = 0.9  # of SGD
+    momentum: Annotated[float, Within(0, 0.9999)] = 0.9  # of SGD
     nesterov: bool = False
     weight_decay: Amount = 5e-4  # added to the gradient (L2), under Adam too
-    decay: Literal["constant", "cosine", "steps"] = "cosine"  # by the epoch
-    milestones: tuple[Positive, ...] = ()  # epochs at which `steps` multiplies the rate by `factor`
-    factor: Amount = 0.1
+    decay: Literal["constant", "cosine"] = "cosine"  # by the epoch
     augment: Augment | None = None
     # stop after more than this many epochs without a better dev accuracy; keep the best
     patience: Whole | None = None
@@ -199,15 +194,3 @@ class Schedule(Recipe):
         if self.optimizer == "adam":
             record.pop("momentum", None), record.pop("nesterov", None)
         return record
-
-    def verify(self) -> None:
-        refuse(
-            (
-                bool(self.milestones) != (self.decay == "steps"),
-                "Schedule.milestones belong to decay='steps': give both, or neither",
-            ),
-            (
-                self.momentum >= 1,
-                f"Schedule.momentum cannot be {self.momentum}: give 0 or more, below 1",
-            ),
-        )

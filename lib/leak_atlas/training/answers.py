@@ -89,8 +89,8 @@ def sensitivity(
     eps: float = 1e-3,
     seed: int = 0,
 ) -> Tensor:
-    """Sensitivity of each posterior to noise on the plain samples `index (n,)`: mean |f(x + eps d) -
-    f(x)| / eps (SAMIA, Yuan & Zhang 2022).
+    """Sensitivity of each posterior to noise on the plain samples `index (n,)`: mean |f(x + eps d)
+    - f(x)| / eps (SAMIA, Yuan & Zhang 2022).
 
     `(n, C)` float64 on the CPU, the mean over `queries` draws d ~ N(0, I) on the network's inputs
     (normalised pixels, bits, numbers). The draws follow `seed` and the sample's number, so they are

@@ -1,5 +1,5 @@
-"""Training steps of the defences that need more than the batch: another network, further samples, or
-soft labels.
+"""Training steps of the defences that need more than the batch: another network, further samples,
+or soft labels.
 """
 
 import dataclasses
@@ -42,10 +42,8 @@ from leak_atlas.training.update import (
 
 @generic
 def update_for(objective: Objective, task: Task) -> Update:
-    """The training step of an objective. Objectives that need more than the batch register their own
-    class of step here.
-
-    BadInput where the task lacks the samples or labels that the objective needs.
+    """The training step of an objective. Objectives that need more than the batch register their
+    own class of step here.
     """
     return Update(objective, task)
 
@@ -66,27 +64,26 @@ def turns(n: int, count: int, draws: torch.Generator) -> Tensor:
 
 
 def joined(first: augmentation.Tables, second: augmentation.Tables) -> augmentation.Tables:
-    """Two tables one after the other, as the tables of further samples follow those of the members."""
+    """Two tables one after the other: those of further samples follow those of the members."""
     columns = zip(first, second, strict=True)
     return augmentation.Tables(*(torch.cat(pair) for pair in columns))
 
 
 @update_for.register(AdversarialRegularization)
 class Adversarial(Update):
-    """Adversarial regularization (Nasr et al. 2018): before each step of the classifier the inference
-    net h takes `steps` steps.
+    """Adversarial regularization (Nasr et al. 2018): before each step of the classifier the
+    inference net h takes `steps` steps.
 
     h sees the classifier's posteriors, in evaluation mode, of members without augmentation and of
-    the same number of outsiders. Its loss is the squared error, as in SELENA's code; in the form
-    `code` it is alpha times the cross-entropy. Over an epoch, each of the `steps` positions runs
-    once over all members, in an order of its own. The outsiders follow permutations one after
-    another.
+    the same number of outsiders. Its loss is the squared error, as in SELENA's code. Over an epoch,
+    each of the `steps` positions runs once over all members, in an order of its own. The outsiders
+    follow permutations one after another.
     """
 
     objective: AdversarialRegularization
 
     def __init__(self, objective: AdversarialRegularization, task: Task) -> None:
-        super().__init__(objective, task, task.role(objective.outsiders, objective))
+        super().__init__(objective, task, task.role(objective.outsiders))
         h = InferenceNet(task.data.classes, task.seed, objective.width)
         self.h = h.to(task.data.device)
         h_schedule = Schedule(
@@ -126,7 +123,7 @@ class Adversarial(Update):
         labels = label.view(2, steps, size, -1)
         for step in range(steps):
             membership = self.h(posteriors[:, step].flatten(0, 1), labels[:, step].flatten(0, 1))
-            error = self.error(membership, member.float())
+            error = functional.mse_loss(membership, member.float())
             self.h_optimizer.zero_grad(set_to_none=True)
             error.backward()  # type: ignore[no-untyped-call]
             self.h_optimizer.step()
@@ -136,12 +133,6 @@ class Adversarial(Update):
         posterior = logits.float().softmax(dim=1)
         membership = functional_call(self.h, weights, (posterior, self._one_hot(labels)))
         return objectives.adversarial(self.objective, logits, labels, membership)
-
-    def error(self, membership: Tensor, member: Tensor) -> Tensor:
-        """The loss of h."""
-        if self.objective.form == "code":
-            return self.objective.alpha * functional.binary_cross_entropy(membership, member)
-        return functional.mse_loss(membership, member)
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
         return [*super().learners(), (self.h, self.h_optimizer)]
@@ -178,7 +169,7 @@ class SparsityTuning(Update):
     objective: PAST
 
     def __init__(self, objective: PAST, task: Task) -> None:
-        super().__init__(objective, task, task.role("reference", objective))
+        super().__init__(objective, task, task.role("reference"))
         self.penalised = [weight for weight in self.weights if weight.dim() > 1]
         self.free = [self.frozen.free(weight) for weight in self.penalised]
         self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
@@ -188,7 +179,13 @@ class SparsityTuning(Update):
         count = len(members.perm)
         draws = augmentation.generator(seed, epoch, OUTSIDERS)
         outsiders = self.n + turns(len(self.samples) - self.n, count, draws)
-        views = augmentation.tables(seed, epoch, count, self.augment, OUTSIDER_VIEWS)
+        views = augmentation.tables(
+            seed,
+            epoch,
+            count,
+            self.augment,
+            OUTSIDER_VIEWS,
+        )
         return joined(members, views._replace(perm=outsiders))
 
     def prepare(self, size: int) -> None:
@@ -298,8 +295,8 @@ class RiskyDecay(Update):
 
 @update_for.register(CSKD)
 class ClassWise(Update):
-    """CS-KD: the teacher's logits are those of the same network on another member of the class, drawn
-    in each epoch.
+    """CS-KD: the teacher's logits are those of the same network on another member of the class,
+    drawn in each epoch.
 
     As in the official code, both forward passes are in training mode on separate batches, the
     student's first, so that BatchNorm's statistics change twice in a step. In the official code a
@@ -322,7 +319,13 @@ class ClassWise(Update):
         rank = torch.arange(len(visited)) - first  # within the class
         partner = torch.empty(self.n, dtype=torch.int64)
         partner[visited] = visited[first + (rank + distance) % count]
-        views = augmentation.tables(seed, epoch, len(members.perm), self.augment, PARTNER_VIEWS)
+        views = augmentation.tables(
+            seed,
+            epoch,
+            len(members.perm),
+            self.augment,
+            PARTNER_VIEWS,
+        )
         return joined(members, views._replace(perm=partner[members.perm]))
 
     def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
@@ -337,10 +340,7 @@ class Distilling(Update):
     """Distillation on soft labels `soft (n, C)` of the members, fixed before the training."""
 
     def __init__(self, objective: Distillation, task: Task) -> None:
-        if task.soft is None or task.soft.shape != (len(task.members), task.data.classes):
-            raise BadInput(
-                "a distillation needs a soft label of each class for each member: give it teachers"
-            )
+        assert task.soft is not None
         super().__init__(objective, task)
         self.soft = task.soft.to(self.data.device, torch.float32)
 

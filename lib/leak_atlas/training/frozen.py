@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor, nn
 
-from leak_atlas import BadInput
 from leak_atlas.models import Net
 
 
@@ -17,12 +16,6 @@ class Frozen:
 
     def __init__(self, net: Net, frozen: Mapping[str, Tensor]) -> None:
         tensors = dict(net.named_parameters()) | dict(net.named_buffers())
-        for name, mask in frozen.items():
-            if name not in tensors:
-                raise BadInput(f"the network has no tensor '{name}' to freeze")
-            shape = tensors[name].shape
-            if mask.dtype != torch.bool or mask.shape != shape:
-                raise BadInput(f"the mask of '{name}' must be Boolean of shape {tuple(shape)}")
         self.net = net
         # Names of tensors that are frozen wholly, and the parameters among them.
         self.whole = {name for name, mask in frozen.items() if bool(mask.all())}
@@ -55,8 +48,8 @@ class Frozen:
         return torch.ones_like(tensor, dtype=torch.bool)
 
     def leading(self) -> list[nn.Module]:
-        """The first blocks of the network, up to the first block with a free weight, a free statistic
-        or dropout.
+        """The first blocks of the network, up to the first block with a free weight, a free
+        statistic or dropout.
         """
         blocks: list[nn.Module] = []
         for name, block in self.net.blocks():
@@ -83,8 +76,8 @@ class Frozen:
 
 @contextlib.contextmanager
 def freezing(net: Net, frozen: Mapping[str, Tensor]) -> Iterator[Frozen]:
-    """Within this context, tensors that are frozen wholly need no gradient, which saves their part of
-    the backward pass.
+    """Within this context, tensors that are frozen wholly need no gradient, which saves their part
+    of the backward pass.
     """
     kept = Frozen(net, frozen)
     try:

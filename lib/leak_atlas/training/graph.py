@@ -73,7 +73,7 @@ def recorded(step: Update, batches: Collection[Batch]) -> Take:
 
 
 def record(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
-    """One CUDA graph for each size and phase. Graphs share memory, since only one runs at a time."""
+    """One CUDA graph for each size and phase. They share memory: only one runs at a time."""
     device = step.data.device
     if device.type != "cuda":
         raise BadInput(f"graphs are recorded on CUDA devices, not on '{device}'")
@@ -120,7 +120,12 @@ def _copy(tensor: Tensor) -> Tensor:
     return tensor.detach().clone()
 
 
-def _alike(begin: End, eager: End, again: End, replayed: End) -> bool:
+def _alike(
+    begin: End,
+    eager: End,
+    again: End,
+    replayed: End,
+) -> bool:
     """Whether recorded steps end where eager steps end, up to the difference of two eager runs."""
     if not all(map(torch.equal, eager.counts, replayed.counts)):
         return False

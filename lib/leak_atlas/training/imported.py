@@ -32,7 +32,8 @@ def read(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file, by name. BadInput where it is none."""
     try:
         with safe_open(files.regular(path), framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
+            names = file.keys()  # it is no mapping
+            return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
         raise BadInput(f"{path} is no safetensors file: {reason(error)}") from error
 
@@ -43,33 +44,32 @@ def misfits(
     description: str,
     name: object,
 ) -> list[str]:
-    """Why tensors of the file `name` do not fit a network, described by `description`, with the state
-    `own`: a sentence for each reason.
+    """Why tensors of the file `name` do not fit a network, described by `description`, with the
+    state `own`: a sentence for each reason.
     """
     given = bare(given, own)
-    shared = [key for key in own if key in given]
     missing = [key for key in own if key not in given]
     unknown = [key for key in given if key not in own]
-    reshaped = [key for key in shared if given[key].shape != own[key].shape]
-    infinite = [key for key in shared if not given[key].isfinite().all()]
+    infinite = [key for key in given if not given[key].isfinite().all()]
     reasons = []
     if missing:
         reasons.append(f"{name} lacks {_listed(missing)}")
     if unknown:
         reasons.append(f"{description} has no place for {_listed(unknown)} of {name}")
-    for key in reshaped[:SHOWN]:
-        shapes = f"shape {tuple(given[key].shape)}, and {description} has {tuple(own[key].shape)}"
-        reasons.append(f"'{key}' has {shapes}")
-    if len(reshaped) > SHOWN:
-        reasons.append(f"{len(reshaped) - SHOWN} more tensors have another shape")
     if infinite:
         reasons.append(f"{_listed(infinite)} of {name} holds values that are no finite numbers")
+    for key, tensor in own.items():
+        here = tuple(tensor.shape)
+        there = tuple(given.get(key, tensor).shape)
+        if here != there:
+            reasons.append(f"'{key}' has shape {there}, and {description} has {here}")
+            break  # the first says enough
     return reasons
 
 
 def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors without the prefix `module.` of DataParallel, if all names of the file have it and
-    no name is one of the network's state `own`.
+    """The tensors without the prefix `module.` of DataParallel, if all names of the file have it
+    and no name is one of the network's state `own`.
     """
     prefixed = all(name.startswith(PARALLEL) for name in given) and given.keys().isdisjoint(own)
     return {name.removeprefix(PARALLEL) if prefixed else name: given[name] for name in given}
@@ -87,10 +87,18 @@ def network(step: ImportedModel) -> Net:
     path = Path(step.file)
     if digest(path) != step.sha256:
         raise BadInput(
-            f"{path} has changed since it was imported ({step.sha256[:12]}): run the cell that imports it again"
+            f"{path} has changed since it was imported ({step.sha256[:12]}): run the cell that "
+            "imports it again"
         )
-    net = build(step.model, step.data.channels, step.data.classes, step.seed, step.data.size)
-    given, own = read(path), net.state_dict()
+    net = build(
+        step.model,
+        step.data.channels,
+        step.data.classes,
+        step.seed,
+        step.data.size,
+    )
+    given = read(path)
+    own = net.state_dict()
     reasons = misfits(given, own, step.model.description, path)
     if reasons:
         raise BadInput("; ".join(reasons))
@@ -103,7 +111,8 @@ def _(step: ImportedModel, of: Of) -> Arrays:
     if not step.file:
         description = step.sha256[:12]
         raise BadInput(
-            f"the weights {description} are not in this store: import their file again (leak_atlas.own.weights.import_model)"
+            f"the weights {description} are not in this store: import their file again "
+            "(leak_atlas.own.weights.import_model)"
         )
     state = network(step).state_dict()
     return {name: value.contiguous().numpy() for name, value in state.items()}

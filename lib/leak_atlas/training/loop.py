@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from leak_atlas import BadInput
 from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net
 from leak_atlas.recipe import CrossEntropy, Objective, Schedule
@@ -94,17 +93,10 @@ def training(
     because BatchNorm needs two samples. The net ends in its last state, in evaluation mode and
     without gradients.
 
-    Pauses after each step. Raises Diverged, and BadInput where the arguments contradict each other.
+    Pauses after each step. Raises Diverged.
     """
     objective = objective or CrossEntropy()
     samples = samples or {}
-    dev = samples["dev"].to(data.device) if "dev" in samples else None
-    if len(members) < 2 or schedule.batch < 2:
-        raise BadInput(
-            f"a training needs two samples and a batch of two, not {len(members)} and {schedule.batch}"
-        )
-    if schedule.patience is not None and dev is None:
-        raise BadInput("a schedule with a patience needs a design with a dev set")
     states: dict[int | str, Tensors] = {"init": _copy(net)} if "init" in wanted else {}
     rows: list[dict[str, float]] = []
     best: Tensors | None = None
@@ -141,8 +133,8 @@ def training(
                 states[epoch + 1] = _copy(net)
             if on_epoch:
                 on_epoch(epoch + 1)
-            if schedule.patience is not None and dev is not None:
-                rows[-1]["dev_accuracy"] = answers.accuracy(net, data, dev)
+            if schedule.patience is not None:
+                rows[-1]["dev_accuracy"] = answers.accuracy(net, data, samples["dev"])
                 accuracies = [row["dev_accuracy"] for row in rows]
                 best_epoch = int(np.argmax(accuracies))  # the first of equally good epochs
                 if best_epoch == epoch:
@@ -170,10 +162,6 @@ def _taker(
     """The function that takes a step under the plan: the step itself, or recordings of all kinds of
     batches of all epochs.
     """
-    if plan == "graph" and not step.recordable:
-        raise BadInput(
-            f"the steps of {type(step.objective).__name__} differ in size: run them one by one (eager)"
-        )
     if plan is None:
         plan = "graph" if step.recordable and step.data.device.type == "cuda" else "eager"
     if plan == "eager":

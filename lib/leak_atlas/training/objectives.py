@@ -1,5 +1,5 @@
-"""The losses that a training minimizes. No branch depends on a tensor's value, so that a step can be
-recorded as a CUDA graph.
+"""The losses that a training minimizes. No branch depends on a tensor's value, so that a step can
+be recorded as a CUDA graph.
 """
 
 import math
@@ -28,8 +28,8 @@ def loss(
     labels: Tensor,
     epoch: Tensor,
 ) -> Tensor:
-    """The objective on one batch, a scalar of the logits' type. Objectives that need the batch alone
-    register their loss here.
+    """The objective on one batch, a scalar of the logits' type. Objectives that need the batch
+    alone register their loss here.
 
     `logits (B, C)` float32, `labels (B,)`, `epoch ()` int64 from 0. TypeError for an objective
     without a loss.
@@ -58,8 +58,8 @@ def relaxed(
 
     Even epochs descend the cross-entropy above alpha and ascend it below. Odd epochs descend it
     above alpha. Below alpha, odd epochs flatten the posterior: they minimize the cross-entropy with
-    a soft label that has the true class's probability and spreads the rest evenly. The soft label is
-    a constant, so the true logit's gradient is zero.
+    a soft label that has the true class's probability and spreads the rest evenly. The soft label
+    is a constant, so the true logit's gradient is zero.
     """
     log_p = functional.log_softmax(logits, dim=1)
     losses = -log_p.gather(1, labels[:, None])[:, 0]
@@ -88,8 +88,6 @@ def high_entropy(
     is_label = labels[:, None] == torch.arange(classes, device=labels.device)
     soft = torch.where(is_label, p, (1 - p) / (classes - 1)).to(log_q.dtype)
     divergence = functional.kl_div(log_q, soft, reduction="batchmean")
-    if objective.form == "code":
-        divergence = divergence / classes
     negative_entropy = (log_q.exp() * log_q).sum(dim=1).mean()
     return divergence + objective.weight * negative_entropy
 
@@ -125,9 +123,9 @@ def convex_concave(
     """The convex-concave loss (Liu et al., ICML 2024), a scalar that may be negative: the mean over
     the batch.
 
-    Its gradient in the logits is that of cross-entropy times beta * (alpha + (1 - alpha) p e^p). The
-    gradient increases with the confidence. The focal variant of the authors' code adds e^p; this
-    loss subtracts it.
+    Its gradient in the logits is that of cross-entropy times beta * (alpha + (1 - alpha) p e^p).
+    The gradient increases with the confidence. The focal variant of the authors' code adds e^p;
+    this loss subtracts it.
     """
     convex = functional.cross_entropy(logits, labels, reduction="none")
     concave = (-convex).exp().exp()
@@ -142,8 +140,8 @@ def balanced(
     labels: Tensor,
     epoch: Tensor,
 ) -> Tensor:
-    """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar: cross-entropy plus the divergence of
-    sorted posteriors within pairs of samples.
+    """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar: cross-entropy plus the divergence
+    of sorted posteriors within pairs of samples.
     """
     value = functional.cross_entropy(logits, labels)
     pairs = len(logits) // 2
@@ -196,12 +194,8 @@ def adversarial(
     probabilities of membership for the members of the batch.
 
     The gain is the mean probability minus a half, as in the codes of the paper's authors, SELENA
-    and RelaxLoss. The paper's Algorithm 1 and the pruning papers' code (form "code") take its
-    logarithm, which has no lower bound.
+    and RelaxLoss. The paper's Algorithm 1 and the pruning papers' code take its logarithm, which
+    has no lower bound.
     """
     value = functional.cross_entropy(logits.float(), labels)
-    if objective.form == "code":
-        ones = torch.ones_like(membership)
-        error = functional.binary_cross_entropy(membership, ones)
-        return value - objective.alpha * error
     return value + objective.alpha * (membership.mean() - 0.5)

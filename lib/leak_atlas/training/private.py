@@ -26,7 +26,8 @@ ROOM = 2**30
 class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
     """Opacus' hooks without its own rule for `Conv2d`.
 
-    That rule is wrong for activations in channels_last. Opacus then uses its general rule, functorch.
+    That rule is wrong for activations in channels_last. Opacus then uses its general rule,
+    functorch.
     """
 
     GRAD_SAMPLERS = {  # noqa: RUF012  # the base class declares it
@@ -42,10 +43,6 @@ class Private(Update):
     q n. The step of an empty batch is noise alone. Batches differ in size, so no step is recorded
     as a CUDA graph.
 
-    With `objective.group` above 1 the gradients of so many samples are averaged before they are
-    clipped, as in the published code of PPB; no epsilon holds then. A part of a large batch holds
-    whole groups.
-
     Frozen weights are neither clipped nor noised. They are restored after the step, because weight
     decay and momentum change them.
     """
@@ -54,20 +51,16 @@ class Private(Update):
     recordable = False
 
     def __init__(self, objective: DPSGD, task: Task) -> None:
-        if task.sampling is not None:
-            raise BadInput(
-                "DPSGD draws each batch from all members: train without a sampling schedule"
-            )
         if any(isinstance(module, _BatchNorm) for module in task.net.modules()):
             raise BadInput(
-                "DPSGD needs a network without BatchNorm, because samples share its statistics: take norm='group'"
+                "DPSGD needs a network without BatchNorm, because samples share its statistics: "
+                "take norm='group'"
             )
         super().__init__(objective, task)
         self.seed = task.seed
         self.steps = len(sizes(self.n, self.batch))
         numbers = sum(weight.numel() for weight in self.weights)
-        group_bytes = 4 * objective.group * numbers
-        self.part = max(1, ROOM // group_bytes) * objective.group  # samples
+        self.part = max(1, ROOM // (4 * numbers))  # samples
         self.free: list[tuple[Any, Tensor]] = [  # weights that are frozen in part
             (tensor, ~mask) for tensor, mask, _ in self.frozen.pinned if tensor.requires_grad
         ]
@@ -76,15 +69,15 @@ class Private(Update):
             self.optimizer,
             noise_multiplier=objective.noise,
             max_grad_norm=objective.clip,
-            expected_batch_size=self.n / self.steps / objective.group,  # type: ignore[arg-type]  # an integer by its annotation
+            expected_batch_size=self.n / self.steps,  # type: ignore[arg-type]  # int in Opacus
             generator=self.noise,
         )
         self.private.attach_step_hook(self._noised)
         self.accountant = RDPAccountant()
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        """The tables of the drawn samples, step after step. `perm` is the step's number times n plus
-        the member's place.
+        """The tables of the drawn samples, step after step. `perm` is the step's number times n
+        plus the member's place.
         """
         draws = augmentation.generator(seed, epoch, POISSON)
         uniform = torch.rand(self.steps * self.n, generator=draws)
@@ -122,9 +115,7 @@ class Private(Update):
         self.accountant.step(noise_multiplier=self.objective.noise, sample_rate=1 / self.steps)
 
     def _sample_gradients(self, drawn: Tensor, empty: bool) -> None:
-        """Computes the gradient of each sample (or group) of `drawn (4, B)`, and counts loss and
-        hits.
-        """
+        """Computes the gradient of each sample of `drawn (4, B)`, and counts loss and hits."""
         self.private.zero_grad(set_to_none=True)
         labels = self.labels(drawn[0])
         with float32(), warnings.catch_warnings():
@@ -135,10 +126,6 @@ class Private(Update):
             value.backward()  # type: ignore[no-untyped-call]
         for parameter, free in self.free:
             parameter.grad_sample.mul_(free)
-        if self.objective.group > 1:
-            for parameter in self.private.params:
-                groups = parameter.grad_sample.split(self.objective.group)
-                parameter.grad_sample = torch.stack([group.mean(dim=0) for group in groups])
         hits = (logits.detach().argmax(dim=1) == labels).sum()
         self.loss.add_(value.detach(), alpha=drawn.shape[1])
         self.right.add_(hits * (not empty))
@@ -152,11 +139,9 @@ class Private(Update):
             parameter.grad.mul_(free)
 
     def measures(self) -> dict[str, float]:
-        """The `epsilon` of all steps so far, by Opacus' RDP accountant (conversion of Balle et al.);
-        NaN for groups of samples.
+        """The `epsilon` of all steps so far, by Opacus' RDP accountant (conversion of Balle et
+        al.).
         """
-        if self.objective.group > 1:
-            return {"epsilon": float("nan")}
         with warnings.catch_warnings():
             # Opacus warns where its largest order is best: the bound is valid, not the tightest.
             warnings.simplefilter("ignore")

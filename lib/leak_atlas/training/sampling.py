@@ -8,7 +8,12 @@ from leak_atlas.recipe.sampling import Sampling, Window
 
 
 @generic
-def places(sampling: Sampling, ranking: Tensor, labels: Tensor, epoch: int) -> Tensor:
+def places(
+    sampling: Sampling,
+    ranking: Tensor,
+    labels: Tensor,
+    epoch: int,
+) -> Tensor:
     """Places `(k,)` among n members that an epoch, counted from 0, visits, in any order. A place
     may occur several times.
 
@@ -19,7 +24,12 @@ def places(sampling: Sampling, ranking: Tensor, labels: Tensor, epoch: int) -> T
 
 
 @places.register
-def window(sampling: Window, ranking: Tensor, labels: Tensor, epoch: int) -> Tensor:
+def window(
+    sampling: Window,
+    ranking: Tensor,
+    labels: Tensor,
+    epoch: int,
+) -> Tensor:
     """A window of ranks within each class. Of equal scores the first member ranks first."""
     by_score = ranking.argsort(descending=sampling.order == "high-to-low", stable=True)
     place = by_score[labels[by_score].argsort(stable=True)]  # class by class
@@ -28,10 +38,5 @@ def window(sampling: Window, ranking: Tensor, labels: Tensor, epoch: int) -> Ten
     first = count.cumsum(0) - count  # of each class, in `place`
     rank = torch.arange(len(place)) - first[label]
     start = sampling.step * epoch
-    stop = start + sampling.width
-    end = count.clamp(max=stop)
-    if sampling.form == "code":
-        # A short class shortens the windows of all later classes, unless it ends before the window.
-        end = end.where(count > start, stop).cummin(0).values
-    inside = (rank >= start) & (rank < end[label])
+    inside = (rank >= start) & (rank < start + sampling.width)
     return place[inside]

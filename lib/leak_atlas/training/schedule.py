@@ -14,9 +14,6 @@ def rate(schedule: Schedule, epoch: int) -> float:
     """The learning rate of all steps of an epoch, counted from 0."""
     if schedule.decay == "cosine":
         return schedule.lr * 0.5 * (1 + math.cos(math.pi * epoch / schedule.epochs))
-    if schedule.decay == "steps":
-        passed = [milestone for milestone in schedule.milestones if milestone <= epoch]
-        return schedule.lr * schedule.factor ** len(passed)
     return schedule.lr
 
 

@@ -59,12 +59,9 @@ class Task(NamedTuple):
     sampling: Sampling | None = None
     ranking: Tensor | None = None
 
-    def role(self, name: str, objective: Objective) -> Tensor:
-        """The samples of a role that the objective needs; BadInput where there are none."""
-        samples = self.samples.get(name)
-        if samples is None or not len(samples):
-            raise BadInput(f"{type(objective).__name__} needs {name} samples: give the design some")
-        return samples.to(self.data.device)
+    def role(self, name: str) -> Tensor:
+        """The samples of a role, on the data's device."""
+        return self.samples[name].to(self.data.device)
 
 
 class Batch(NamedTuple):
@@ -116,15 +113,20 @@ class Update:
         self.rho = schedule.sharpness
         self.phase = ""  # of the current batch
         self.low = task.precision == "bf16"
-        self.pool = task.samples.get("pool")
         self.sampling = task.sampling
-        self.ranking = self._checked_ranking(task.ranking)
+        self.ranking = None if task.ranking is None else task.ranking.cpu()
         most = max(self._lengths(schedule.epochs))
         self.optimizer = optimizer(schedule, self.weights)
 
         device = self.data.device
         rows = 1 + objective.further_samples
-        self.order = torch.zeros(4, rows, most, dtype=torch.int64, device=device)
+        self.order = torch.zeros(
+            4,
+            rows,
+            most,
+            dtype=torch.int64,
+            device=device,
+        )
         self.ahead = torch.arange(most, device=device)
         counts = torch.zeros(3, dtype=torch.int64, device=device)
         self.position, self.epoch, self.right = counts.unbind()
@@ -135,21 +137,8 @@ class Update:
         if not self.augment:
             self._keep(self.frozen.leading())
 
-    def _checked_ranking(self, ranking: Tensor | None) -> Tensor | None:
-        """The ranking, on the CPU. BadInput where one is needed and does not give a number for each
-        member.
-        """
-        on_cpu = None if ranking is None else ranking.cpu()
-        needed = self.sampling is not None or self.objective.ranked
-        complete = on_cpu is not None and on_cpu.shape == (self.n,) and not on_cpu.isnan().any()
-        if needed and not complete:
-            raise BadInput(
-                "sampling schedules and RMR go by a ranking: give a number for each member"
-            )
-        return on_cpu
-
     def _lengths(self, epochs: int) -> list[int]:
-        """Number of visits in each epoch. BadInput where a sampling schedule gives fewer than two."""
+        """Visits in each epoch. BadInput where a sampling schedule gives fewer than two."""
         lengths = [len(self.visits(epoch)) for epoch in range(epochs)] or [self.n]
         least = min(lengths)
         if self.sampling and least < 2:
@@ -178,7 +167,7 @@ class Update:
         self.learned = nn.Sequential(*rest)
 
     def visits(self, epoch: int) -> Tensor:
-        """The places among the members that an epoch visits, sorted, with repetitions; on the CPU."""
+        """Places of the members that an epoch visits, sorted, with repetitions; on the CPU."""
         if self.sampling is None or self.ranking is None:
             return torch.arange(self.n)
         return places(self.sampling, self.ranking, self.label, epoch).sort().values
@@ -194,20 +183,9 @@ class Update:
         """The random numbers of an epoch, on the CPU: the tables of the members, then those of each
         further sample.
         """
-        if self.pool is not None:
-            return self._in_order_of_pool(self.pool, seed, epoch)
         visits = self.visits(epoch)
         drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
         return drawn._replace(perm=visits[drawn.perm])
-
-    def _in_order_of_pool(self, pool: Tensor, seed: int, epoch: int) -> augmentation.Tables:
-        """The tables of the whole pool without those of its non-members."""
-        drawn = augmentation.tables(seed, epoch, len(pool), self.augment)
-        index = pool[drawn.perm]
-        members = self.samples[: self.n].cpu()
-        is_member = torch.isin(index, members)
-        kept = augmentation.Tables(*(column[is_member] for column in drawn))
-        return kept._replace(perm=torch.searchsorted(members, index[is_member]))
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
         """Copies an epoch's tables and learning rate to the device; epochs count from 0. The host
@@ -281,8 +259,8 @@ class Update:
         self.optimizer.step()
 
     def further(self, size: int) -> Tensor:
-        """The tables `(4, further, size)` of the further samples that the objective looks at together
-        with the next `size` samples.
+        """The tables `(4, further, size)` of the further samples that the objective looks at
+        together with the next `size` samples.
         """
         return self.order[:, 1:].index_select(2, self.ahead[:size] + self.position)
 
@@ -297,7 +275,14 @@ class Update:
         index = self.samples.index_select(0, places)
         if self.augment is None or plain:
             return augmentation.plain(self.data, index)
-        return augmentation.gather(self.data, index, dy, dx, flip, self.augment.crop)
+        return augmentation.gather(
+            self.data,
+            index,
+            dy,
+            dx,
+            flip,
+            self.augment.crop,
+        )
 
     def logits(self, x: Tensor) -> Tensor:
         with self._autocast():
@@ -347,7 +332,7 @@ class Update:
 
 @contextlib.contextmanager
 def untracked(net: nn.Module) -> Iterator[None]:
-    """Within this context BatchNorm normalises as in training and does not change its statistics."""
+    """In this context BatchNorm normalises as in training and keeps its statistics."""
     tracking = [
         module for module in net.modules() if isinstance(module, nn.BatchNorm2d) and module.training
     ]
