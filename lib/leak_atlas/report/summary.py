@@ -90,7 +90,7 @@ def networks(rows: Iterable[Row]) -> str:
     rows = [row for row in rows if "learnt" in row]
     learnt = {name: value for row in rows for name, value in row["learnt"].items()}
     if not learnt:
-        return "no accuracy is required of them on this page" if rows else ""
+        return "this page sets no least accuracy" if rows else ""
     nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])[:NAMED]
     named = {name: value for name, (value, _) in learnt.items() if name in nearest}
     text = ", ".join(f"{name} {digits(value)}" for name, value in named.items())
