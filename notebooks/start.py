@@ -111,7 +111,7 @@ report.tradeoff(
 )
 
 # %%
-rows = comparison.table(["RMIA"], numbers=("auc", "tpr_at_1%"))
+rows = comparison.table(["RMIA"], ("auc", "tpr@0.01"))
 report.table(rows, caption=f"Mean over {shadows} networks")
 
 # %% [markdown]

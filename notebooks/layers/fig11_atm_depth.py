@@ -10,18 +10,17 @@
 # # Does the disparity of an Active Token Mixer begin in stage 3?
 #
 # **The paper.** Fang & Kim (2026), Fig. 11: "privacy risks always start at the 3rd stage" (section
-# 3.3), whatever the size of the Active Token Mixer (ATM), a network of the transformer type.
+# 3.3), for all sizes of the Active Token Mixer (ATM), a transformer-type network.
 #
-# **Setup.** Two networks start from the same initialisation: M_all trains on all samples, M_h1 on
-# half of them. The *AUC* of a stage says how well the distance between both networks' features
-# separates the samples that M_all alone saw. The *disparity* is |AUC − 0.5|.
+# **Setup.** Two networks start from the same weights. M_all trains on a pool of samples, M_h1 on
+# half of it. The AUC says how well the distance between their features separates samples that only
+# M_all saw from samples that both saw. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Direction*: the angle between the features in place of the paper's Euclidean distance, which
-#    also depends on their length.
-# 2. *Stage 4*: where the disparity is larger, stage 3 is not all of the risk.
-# 3. *Two seeds* on the same data (grey in the figure): an AUC of 0.5 is expected.
+# 1. *Direction*: the disparity measured with 1 − cosine, which ignores the length of features.
+# 2. *Stage 4*: the disparity of the next stage of the same networks.
+# 3. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -49,7 +48,7 @@ from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Thresh
 claims = report.claims(
     *report.onset_claims(
         "stage3",
-        "sizes",
+        "network sizes",
         paper="Fig. 11",
         quote="privacy risks always start at the 3rd stage",
         section="3.3",
@@ -57,20 +56,20 @@ claims = report.claims(
     ),
     report.Claim(
         "begins_direction",
-        "By direction, too, stage 3 shows more disparity than stages 1 and 2",
-        quantity="|AUC − 0.5| of stage 3 minus the largest of stages 1 and 2, direction, "
-        "mean over the sizes",
+        "Measured by direction, stage 3 has a larger disparity than stages 1 and 2",
+        quantity="disparity |AUC − 0.5| of stage 3 minus the largest of stages 1 and 2, by "
+        "direction, mean over the network sizes",
         above=0.0,
         margin=0.02,
         ours="our control",
-        control="free of the length of the features",
+        control="does not depend on the length of the features",
         headline=True,
     ),
     report.Claim(
         "fourth_more",
-        "Stage 4 shows more disparity than stages 1 to 3",
-        quantity="|AUC − 0.5| of stage 4 minus the largest of stages 1 to 3, Euclidean distance, "
-        "mean over the sizes",
+        "Stage 4 has a larger disparity than stages 1 to 3, averaged over the network sizes",
+        quantity="disparity |AUC − 0.5| of stage 4 minus the largest of stages 1 to 3, by "
+        "Euclidean distance, mean over the network sizes",
         above=0.0,
         margin=0.02,
         ours="our question",
@@ -78,7 +77,7 @@ claims = report.claims(
     ),
     report.Claim(
         "larger_leaks",
-        "The largest ATM leaks more than the smallest",
+        "The confidence attack has a larger AUC on the largest ATM than on the smallest",
         quantity="AUC of the confidence attack on M_h1, largest minus smallest",
         above=0.0,
         margin=0.02,
@@ -105,38 +104,39 @@ for name in models:
 comparison = lab.probe(variants, {"confidence": Threshold()})
 
 # %% [markdown]
-# ## Stage by stage
-# Above 0.5, unseen samples are farther apart; below 0.5, closer. Hatched: where the paper has it.
+# ## AUC of each stage
+# Disparity is the height above or below the dotted line.
 
 # %%
 both = ("euclidean", "direction")
-begins = report.effect(comparison.lead("stage3"), "more", "less", "not significantly more")
+begins = report.effect(comparison.lead("stage3"), "larger", "smaller", "not significantly larger")
 report.profile(
     comparison.rows(both),
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(both),
     begins="stage3",
-    title=f"Stage 3 shows {begins} disparity than stages 1 and 2",
+    title=f"The disparity of stage 3 is {begins} than that of stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
-# ## Size by size
-# The paper's confidence attack on M_h1: the other half of the pool are its non-members.
+# ## Fit, AUC and attack
+# The attack is the paper's confidence attack on M_h1. The other half of the pool are the
+# non-members.
 
 # %%
 whole, half = comparison.whole, comparison.half
 rows = []
 for name in models:
     row = {"network": name}
-    row["members, M_h1"] = half.estimate(name, "", "member accuracy")
-    row["test, M_all"] = whole.accuracy(name)
-    row["stage 3, Euclidean"] = comparison.auc(name, "stage3")
-    row["stage 4, Euclidean"] = comparison.auc(name, "stage4")
-    row["attack's AUC"] = half.estimate(name, "confidence")
+    row["member accuracy, M_h1"] = half.estimate(name, "", "member accuracy")
+    row["test accuracy, M_all"] = whole.accuracy(name)
+    row["AUC of stage 3"] = comparison.auc(name, "stage3")
+    row["AUC of stage 4"] = comparison.auc(name, "stage4")
+    row["AUC of the attack on M_h1"] = half.estimate(name, "confidence")
     rows.append(row)
-report.table(rows, caption=f"Accuracies and AUCs; means over {pairs} pairs of each size")
+report.table(rows, caption=f"Mean over {pairs} pairs; stages by Euclidean distance")
 
 # %% [markdown]
 # ## Verdicts
@@ -152,10 +152,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** An ATM learns slowly at this size: it need fit 85 % of its members here, where the
-# paper's fit all, so a small disparity may mean underfitting. The patches leave maps of 4, 2, 1 and
-# 1 pixels a side in `quick`: one pixel leaves nothing to mix. Figs. 5, 7 and 11 share networks and
-# are not independent evidence.
+# **Limits.** The networks must fit only 85 % of their members here; the paper's fit almost all.
+# Their small disparity may come from underfitting. In `quick` the maps of stages 3 and 4 have one
+# pixel, so an ATM has no tokens to mix there. `fig05` and `fig07` share networks with this page
+# and average the same small effect over other variants, so their verdicts can differ.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,18 +9,19 @@
 # %% [markdown]
 # # Do unseen samples differ in the direction or in the length of their features?
 #
-# **Ours**, about PPTP's measure (section 3.2): the Euclidean distance between the features of two
-# networks. M_all trains on all samples, M_h1 on half of them. The *disparity* of a stage is how
-# well this distance separates the two halves.
+# **Our question** about PPTP's measure, the Euclidean distance between the features of two
+# networks (section 3.2).
 #
-# **Setup.** A distance grows with the angle between two features and with their lengths. We split
-# the gap between the halves into what direction and what length contribute.
+# **Setup.** Two networks start from the same weights. M_all trains on all samples, M_h1 on half of
+# them. Distances are larger for samples that M_h1 did not see. We split this *gap* into parts due
+# to the direction and to the length of features. The *disparity* of a stage is |AUC − 0.5|: the
+# AUC says how well a distance separates unseen from seen samples.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *A rotation*: M_h1 may only have numbered its channels otherwise. So its features are first
-#    rotated as close to those of M_all as possible.
-# 2. *Two seeds*: two networks M_all, trained on the same data (grey in the figure).
+# 1. *Rotation*: the features of M_h1 are first rotated as close to those of M_all as possible, in
+#    case the same features stand in other channels.
+# 2. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -51,8 +52,8 @@ paired = "the same samples; paired over pairs of networks"
 claims = report.claims(
     report.Claim(
         "direction_more",
-        "In stage 4 the gap comes from direction more than from length",
-        quantity="share of the squared distance in stage 4: gap by direction minus gap by length",
+        "In stage 4, direction contributes more to the gap than length",
+        quantity="gap in stage 4 as share of the squared distance: by direction minus by length",
         above=0.0,
         margin=0.1,
         ours=True,
@@ -61,8 +62,9 @@ claims = report.claims(
     ),
     report.Claim(
         "not_rotation",
-        "The disparity of stage 4 does not come from a rotation of its channels",
-        quantity="|AUC − 0.5| of Euclidean distance, stage 4, after the best rotation minus before",
+        "A rotation of channels removes less than 0.02 of the disparity of stage 4",
+        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance, rotated minus "
+        "not rotated",
         above=-0.02,
         margin=0.02,
         ours=True,
@@ -71,8 +73,8 @@ claims = report.claims(
     ),
     report.Claim(
         "shorter",
-        "In stage 4 samples that M_h1 did not see have shorter features in M_h1",
-        quantity="AUC of the feature length in M_h1, stage 4, minus 0.5",
+        "In stage 4 of M_h1, unseen samples have shorter features than seen samples",
+        quantity="AUC of the feature length (unseen against seen) minus 0.5, stage 4 of M_h1",
         below=0.0,
         margin=0.02,
         ours=True,
@@ -80,8 +82,8 @@ claims = report.claims(
     ),
     report.Claim(
         "distance_less",
-        "In stage 4 the Euclidean distance shows a smaller disparity than direction alone",
-        quantity="|AUC − 0.5| in stage 4, direction minus Euclidean distance",
+        "In stage 4, the disparity is smaller by Euclidean distance than by direction",
+        quantity="disparity |AUC − 0.5| of stage 4, by direction minus by Euclidean distance",
         above=0.0,
         margin=0.02,
         ours=True,
@@ -111,8 +113,8 @@ similarity = [pair.similarity() for pair in study.probes]
 probe = lab.probe({name: study.probes}, also=similarity)
 
 # %% [markdown]
-# ## Three readings of the same features
-# AUC above 0.5: the reading is larger for samples that M_h1 did not see.
+# ## AUC by distance, direction and length
+# Above 0.5, the quantity is larger for samples that M_h1 did not see.
 
 # %%
 readings = {
@@ -129,26 +131,27 @@ less = disparity.setting_difference(
 )
 shows = report.effect(
     less,
-    "more disparity than",
-    "less disparity than",
-    "not significantly another disparity than",
+    "larger",
+    "smaller",
+    "not significantly larger",
 )
 report.profile(
     rows,
     hue="reading",
     floor=probe.floor_rows(),
-    title=f"In stage 4 direction shows {shows} the Euclidean distance",
-    ylabel="AUC, unseen against seen by M_h1",
+    title=f"In stage 4, the disparity is {shows} by direction than by Euclidean distance",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
-# ## What contributes to the gap
+# ## Contributions of direction and length to the gap
 # The gap is the mean squared distance of samples that M_h1 did not see, minus that of samples that
-# it saw. It is divided by the mean of all samples. By the law of cosines it is a sum:
+# it saw, divided by the mean over all samples. By the law of cosines it is a sum of three parts:
 #
-# - *direction*: the angle between both features is wider;
-# - *length*: the features are shorter or longer, or differ more in length between both networks;
-# - *both*: the angle is wider where the features are longer.
+# - *direction*: the angle between the features of both networks is wider for unseen samples;
+# - *length*: the features of unseen samples have other lengths, or lengths that differ more
+#   between both networks;
+# - *both*: wide angles and long features occur together.
 
 # %%
 steps = [probe.results[step] for step in probe.distances[name]]
@@ -169,15 +172,15 @@ for cause, by_part in gap.items():
         rows.append({"part": part, "cause": cause, "value": audit.mean_ci(by_part[part])})
 adds = report.effect(
     audit.mean_ci(gap["length"][stage]),
-    "length adds to it",
-    "length reduces it",
+    "length widens it",
+    "length narrows it",
     "length does not significantly change it",
 )
 report.profile(
     rows,
     hue="cause",
     null=0.0,
-    title=f"In stage 4 direction makes most of the gap; {adds}",
+    title=f"In stage 4, direction makes most of the gap; {adds}",
     ylabel="share of the mean squared distance",
 )
 
@@ -203,8 +206,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One width of one architecture: `fig06` has others. Lengths are those of the features
-# before pooling. The split is one of squared distances; the AUC only knows their order.
+# **Limits.** The page has one width of one architecture; `fig06` has others. Lengths are those of
+# features before pooling. The split is one of squared distances, while the AUC depends only on
+# their order.
 
 # %%
 report.provenance(probe.results, seed=seed, pilots=pilots)

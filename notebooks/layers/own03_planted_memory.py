@@ -7,22 +7,20 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity show where memory sits?
+# # Does the disparity show in which stage memory is stored?
 #
-# **Our own**, a test of what PPTP concludes from Fig. 1: that the stages where the disparity begins
-# are the ones to retrain, while earlier ones "have learned generalized and privacy-safe features"
-# (section 4).
+# **Our question** about PPTP's conclusion from Fig. 1: stages with a disparity are retrained;
+# earlier ones "have learned generalized and privacy-safe features" (section 4).
 #
-# **Setup.** We plant memory where we know it. Labels are permuted, so networks can only learn them
-# by heart; the stem and stages 1 and 2 train, all later parts stay as initialised. As in Fig. 1,
-# M_all trains on a pool of samples and M_h1 on half of it. The *disparity* of a stage is
-# |AUC − 0.5|: the AUC says how well the distance between their features separates samples that only
-# M_all saw from samples that both saw.
+# **Setup.** We plant memory in known stages. Labels are permuted, so networks must memorize them.
+# Only the stem and stages 1 and 2 train. Two networks start from the same weights: M_all trains on
+# a pool of samples, M_h1 on half of it. The AUC of a stage says how well the distance between
+# their features separates samples that only M_all saw. The *disparity* is |AUC − 0.5|.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *The planted stages*: the disparity of stages 1 and 2 of the same networks.
-# 2. *Two seeds on the same data*: the disparity that chance alone gives.
+# 1. *Planted stages*: the disparity of stages 1 and 2 of the same networks.
+# 2. *Two seeds*: the disparity of two networks that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -44,22 +42,22 @@ from leak_atlas import lab, report
 from leak_atlas.recipe import Data, Model, Pair, ProbeStudy, Schedule, Threshold
 
 frozen = "stage3"  # the first stage that stays as initialised
-minus = "|AUC − 0.5| of stage 4 minus the larger of stages 1 and 2"
+minus = "disparity |AUC − 0.5| of stage 4 minus the larger of stages 1 and 2"
 claims = report.claims(
     report.Claim(
         "stage_4_shows_more",
-        "Memory in stages 1 and 2 shows more disparity in stage 4 than in stages 1 and 2",
-        quantity=f"{minus}, Euclidean distance",
+        "Untrained stage 4 has a larger disparity than stages 1 and 2, where memory is planted",
+        quantity=f"{minus}, by Euclidean distance",
         above=0.0,
         margin=0.02,
         ours="our question",
-        control="stage 4 has learned nothing; the planted stages of the same networks",
+        control="the planted stages of the same networks",
         headline=True,
     ),
     report.Claim(
         "more_by_direction",
-        "By direction, too, stage 4 shows more disparity than stages 1 and 2",
-        quantity=f"{minus}, direction",
+        "Measured by direction, untrained stage 4 has a larger disparity than stages 1 and 2",
+        quantity=f"{minus}, by direction",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -67,8 +65,9 @@ claims = report.claims(
     ),
     report.Claim(
         "seen_where_it_sits",
-        "Stage 2, which holds memory, shows a disparity by direction",
-        quantity="AUC of 1 − cosine, stage 2",
+        "Measured by direction, planted stage 2 separates unseen from seen samples better "
+        "than chance",
+        quantity="AUC of the direction (1 − cosine) in stage 2",
         above=0.5,
         margin=0.02,
         ours="our question",
@@ -106,36 +105,36 @@ name = "planted"
 comparison = lab.probe({name: probe}, {"Conf": Threshold()})
 
 # %% [markdown]
-# ## Disparity by stage
-# Bands: two seeds on the same data. Hatched: stages that learned nothing.
+# ## Disparity of each stage
+# Disparity is the height above or below the dotted line.
 
 # %%
 measures = ("euclidean", "direction")
 late = comparison.lead("stage4", others=["stage1", "stage2"])
 shows = report.effect(
     late,
-    "shows significantly more",
-    "shows significantly less",
-    "does not show significantly more",
+    "is significantly larger",
+    "is significantly smaller",
+    "is not significantly larger",
 )
 report.profile(
     comparison.rows(measures),
     facet="measure",
     floor=comparison.floor_rows(measures),
     begins=frozen,
-    said="not trained",
-    title=f"Memory in stages 1 and 2 {shows} disparity in stage 4",
-    ylabel="AUC of the distance",
+    said="stages that did not train",
+    title=f"The disparity of untrained stage 4 {shows} than that of planted stages 1 and 2",
+    ylabel="AUC, unseen against seen samples",
 )
 
 # %%
 rows = []
 for network, found in {"M_all": comparison.whole, "M_h1": comparison.half}.items():
-    row = {"network": network, "members": found.estimate(name, "", "member accuracy")}
-    row["test"] = found.accuracy(name)
+    row = {"network": network, "member accuracy": found.estimate(name, "", "member accuracy")}
+    row["test accuracy"] = found.accuracy(name)
     rows.append(row)
 attack = comparison.half.estimate(name, "Conf")
-caption = f"Accuracy over {pairs} pairs. The confidence attack on M_h1 has an AUC of {attack}"
+caption = f"Mean over {pairs} pairs. The confidence attack on M_h1 has an AUC of {attack}"
 report.table(rows, caption=caption)
 
 # %% [markdown]
@@ -151,10 +150,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Planted memory is stronger than what an ordinary network learns early. A late stage
-# computes on what early stages hand over, so a disparity there does not say that its weights hold
-# memory; `fig12` retrains stages instead. A network that fits its labels must differ at its output,
-# so the head is left out.
+# **Limits.** Planted memory is stronger than what early stages of ordinary networks memorize. Late
+# stages receive what early stages compute, so a disparity of a late stage does not mean that its
+# weights store members; `fig12` retrains stages to test this. The head is left out, because a
+# network that fits its labels must differ there.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

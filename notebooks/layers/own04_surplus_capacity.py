@@ -10,18 +10,18 @@
 # # Does surplus capacity raise the membership risk?
 #
 # **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
-# generalization, but "the surplus non- or less-generalized features put the model at higher privacy
-# risks" (section 3.3). No figure shows it.
+# generalization, but "the surplus non- or less-generalized features put the model at higher
+# privacy risks" (section 3.3). The paper has no figure for this sentence.
 #
-# **Setup.** The networks M_h1 of `fig04`, `fig06` and `fig10`, each trained on half of a pool. The
-# paper's confidence attack separates this half from the other one. Three comparisons: more depth,
-# more channels in stage 4, a larger map in stage 4.
+# **Setup.** Networks are trained on half of a pool, and the paper's confidence attack separates
+# this half from the other half. We compare small with large networks in three ways: depth,
+# channels of stage 4, map size of stage 4.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *The generalization gap*: an attack that calls a sample a member if it is classified correctly.
-#    It knows this gap and nothing else.
-# 2. *Test accuracy*: capacity is surplus where it does not raise it.
+# 1. *Generalization gap*: the gap attack calls a sample a member if it is classified correctly.
+#    This attack uses nothing but the gap.
+# 2. *Test accuracy*: capacity is surplus where more capacity does not raise test accuracy.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -56,7 +56,7 @@ quote = "the surplus non- or less-generalized features put the model at higher p
 capacities = {
     "depth": f"{models[-1]} minus {models[0]}",
     "channels": f"{channels[-1]} minus {channels[0]} channels in stage 4",
-    "map": "large minus small map in stage 4",
+    "map": "largest minus smallest map in stage 4",
 }
 
 
@@ -78,27 +78,37 @@ def leaks_more(name, capacity, text, headline=False):
 claims = report.claims(
     report.Claim(
         "beyond_the_gap",
-        "More depth and more channels each raise the leak beyond the generalization gap",
-        quantity="attack accuracy of the confidence attack minus that of the gap attack, large "
-        "minus small network, smaller of the changes by depth and by channels",
+        "Depth and channels each raise the confidence attack more than the gap attack",
+        quantity="accuracy of the confidence attack minus the gap attack, large minus small "
+        "network, smaller change of depth and channels",
         above=0.0,
         margin=effect,
         ours="our control",
-        control="the gap attack knows the generalization gap alone; " + paired,
+        control="the gap attack uses the generalization gap alone; " + paired,
         headline=True,
     ),
     leaks_more(
-        "map_leaks", "map", "A larger map raises the AUC of the confidence attack", headline=True
+        "map_leaks",
+        "map",
+        "The confidence attack has a larger AUC with the largest map than with the smallest map",
+        headline=True,
     ),
-    leaks_more("depth_leaks", "depth", "More depth raises the AUC of the confidence attack"),
-    leaks_more("channels_leak", "channels", "More channels raise the AUC of the confidence attack"),
+    leaks_more(
+        "depth_leaks", "depth", "The confidence attack has a larger AUC on the deeper network"
+    ),
+    leaks_more(
+        "channels_leak",
+        "channels",
+        "The confidence attack has a larger AUC on the network with more channels",
+    ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
 claims
 
 # %% [markdown]
 # ## Models
-# Only what is named differs from the usual network.
+# The networks are M_h1 of `fig04`, `fig06` and `fig10`. Each comparison changes one thing and
+# keeps the rest.
 
 # %%
 usual = ProbeStudy(
@@ -114,6 +124,7 @@ usual = ProbeStudy(
 )
 
 
+# %%
 def halves(**changes):
     """M_h1 of each pair; `changes` are what differs from the usual network."""
     pairs_of = replace(usual, model=replace(usual.model, **changes)).probes
@@ -135,8 +146,8 @@ comparison = lab.compare(
 )
 
 # %% [markdown]
-# ## What more capacity changes
-# Large network minus small network. The paper says that both rise.
+# ## Large networks compared with small networks
+# The paper says that both numbers rise with capacity.
 
 # %%
 changes, leaks = [], {}
@@ -144,14 +155,14 @@ for name in capacities:
     large, small = (name, "large"), (name, "small")
     leaks[name] = comparison.contrast(large, small, "confidence")
     gain = comparison.accuracy_difference(large, small)
-    changes.append({"more": name, "change of": "attack's AUC", "value": leaks[name]})
+    changes.append({"more": name, "change of": "AUC of the attack", "value": leaks[name]})
     changes.append({"more": name, "change of": "test accuracy", "value": gain})
-raising = [name for name in capacities if leaks[name].low > 0]
+raising = " and ".join(name for name in capacities if leaks[name].low > 0)
 report.against_paper(
     changes,
     "more",
     facet="change of",
-    title=f"The attack's AUC significantly rises with {' and '.join(raising) or 'none of them'}",
+    title=f"The AUC of the attack significantly rises with {raising or 'none of them'}",
     xlabel="large network minus small network",
 )
 
@@ -161,19 +172,19 @@ described = {
     ("depth", "large"): models[-1],
     ("channels", "small"): f"{channels[0]} channels",
     ("channels", "large"): f"{channels[-1]} channels",
-    ("map", "small"): "small map",
-    ("map", "large"): "large map",
+    ("map", "small"): "smallest map",
+    ("map", "large"): "largest map",
 }
 rows = []
 for variant, words in described.items():
     row = {"network": words}
-    row["members"] = comparison.estimate(variant, "", "member accuracy")
-    row["test"] = comparison.accuracy(variant)
-    row["confidence attack, AUC"] = comparison.estimate(variant, "confidence")
-    row["its accuracy"] = comparison.estimate(variant, "confidence", "balanced")
-    row["gap attack, accuracy"] = comparison.estimate(variant, "gap", "balanced")
+    row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
+    row["test accuracy"] = comparison.accuracy(variant)
+    row["confidence: AUC"] = comparison.estimate(variant, "confidence")
+    row["confidence: accuracy"] = comparison.estimate(variant, "confidence", "balanced")
+    row["gap: accuracy"] = comparison.estimate(variant, "gap", "balanced")
     rows.append(row)
-report.table(rows, caption=f"M_h1, means over {pairs} networks")
+report.table(rows, caption=f"Mean over {pairs} networks; AUC and accuracy of attacks")
 
 # %% [markdown]
 # ## Verdicts
@@ -206,9 +217,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All networks train with one rate for the same number of epochs, so capacity and fit
-# are not fully apart: see the accuracies on members. The networks are those of other pages and no
-# independent evidence. Small images leave little room for a larger map.
+# **Limits.** All networks train with one learning rate for the same number of epochs, so capacity
+# and fit change together (see the accuracies on members). `fig04` compares each map with the next
+# smaller one; this page compares the largest with the smallest, and a rise and a fall cancel. The
+# networks are those of other pages and are no independent evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -10,8 +10,8 @@
 # # Does my model leak who is in its training data?
 #
 # Can an attack that reads logits identify the samples on which my model, the target, was trained?
-# The first output answers; the last section says what to bring. Nothing is to be copied: set `file`
-# below, or run `leak-atlas audit mine.npz`.
+# The first output is the answer; the last section says what to bring. Set `file` below, or run
+# `leak-atlas audit mine.npz`.
 
 # %% tags=["parameters"]
 file = ""  # your .npz, as seen from this folder; "": an example is trained here
@@ -20,31 +20,24 @@ rates = [0.01, 0.001]  # false positive rates (FPR) at which true positive rates
 found_at = 0.01  # FPR at which an attack finds a member: the share of non-members that it mistakes
 
 # %%
-from pathlib import Path
-
 from leak_atlas import report
-from leak_atlas.own import findings, logits
+from leak_atlas.own import logits, page
 
-arrays = logits.read(Path(file)) if file else logits.example()
-result = findings.attack(arrays)
-place = logits.place(name or Path(file).stem or "example")
-result.save(place, found_at, rates, file=Path(file).name or "example")
-result.said(found_at)
+audited = page.audit_file(file, name, found_at, rates)
+audited.said(found_at)
 
 # %% [markdown]
 # ## How well does each attack identify members?
-# AUC .5 is guessing. TPR at an FPR is the share of members that an attack finds while it mistakes
-# that share of non-members for members. Intervals are over samples: what other members and
+# An AUC of .5 is guessing. The TPR at an FPR is the share of members that an attack finds while it
+# mistakes that share of non-members for members. Intervals are over samples: what other members and
 # non-members would have given of this target. Another training of it may leak otherwise. The
-# figure has the loss and the attacks with the largest AUCs.
+# figure shows the loss and the attacks with the largest AUCs.
 
 # %%
-report.table(result.rows(rates), caption=result.caption())
+report.table(audited.rows(rates), caption=audited.caption())
 
 # %%
-best = result.best[:1].upper() + result.best[1:]
-area = result.auc[result.best].value
-report.roc(result.roc(), title=f"{best} has the largest AUC: {area:.3f}", narrow=True)
+report.roc(audited.roc(), title=audited.roc_title(), narrow=True)
 
 # %% [markdown]
 # ## Which members are found?
@@ -53,12 +46,8 @@ report.roc(result.roc(), title=f"{best} has the largest AUC: {area:.3f}", narrow
 # all samples: `found_by` counts the attacks that find one.
 
 # %%
-strongest, at = result.strongest(found_at), f"{100 * found_at:g} % FPR"
-found = int(result.exposed(strongest, found_at).sum())
-report.table(
-    result.most(found_at),
-    caption=f"{strongest} at {at} finds {found:,} members. Listed: the largest scores, at most 20",
-)
+members = audited.most(found_at)
+report.table(members, caption=audited.most_caption(found_at))
 
 # %% [markdown]
 # ## Limits
@@ -79,7 +68,5 @@ report.table(
 # JSON with all numbers.
 
 # %%
-report.table(
-    logits.rows(arrays),
-    caption=f"The arrays of this audit; scores are in {place.name}",
-)
+arrays = logits.rows(audited.arrays)
+report.table(arrays, caption="The arrays of this audit")

@@ -10,15 +10,15 @@
 # # Does my model leak, which members, and in which of its modules?
 #
 # Shadow models are trained here as the model was trained. Every attack that reads logits compares
-# the model with them. Then the page looks into the model's modules and weights. Without changes it
-# shows an example. To audit your own model, start from a copy of this notebook:
-# `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`; the last section says what to
-# replace in it.
+# the model with them; the first output is the answer. Then the page looks into the model's modules
+# and weights. As it stands, it audits an example. To audit your own model, copy this notebook:
+# `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`. The last section says what to
+# replace in the copy.
 
 # %% tags=["parameters"]
 weights = ""  # your .safetensors, as seen from where this runs; "": the example
 data = ""  # your data set (leak-atlas data add); "": the example's
-known_accuracy = None  # test accuracy that you know, such as 0.87; the audit refuses another
+known_accuracy = None  # test accuracy that you know, such as 0.87; the audit refuses another one
 epochs = 25  # of your training; each shadow model is trained for as many
 batch = 50  # samples in a step of your training
 optimizer = "adam"  # of your training: adam, or sgd with Nesterov momentum 0.9
@@ -67,62 +67,50 @@ def build_my_net(model: MyNet, channels, classes, size):
 
 
 # %%
-from dataclasses import replace
-
 from leak_atlas import lab, recipe, report
-from leak_atlas.own import checks, findings, logits, page
-from leak_atlas.own.sizes import fitted_sizes
-from leak_atlas.own.weights import imported_or_example
+from leak_atlas.own import logits, page, sizes
 
-sizes = fitted_sizes(data, pixels, pool, test, population)
-split = recipe.GivenSplit(sizes.pool, sizes.test, seed, population=sizes.population)
-halves = recipe.Halves(sizes.pool, sizes.test, seed)
-augment = recipe.Augment(crop, flip) if crop or flip else None
-more = {"weight_decay": weight_decay, "decay": decay, "augment": augment}
-training = recipe.Schedule(epochs, batch, optimizer, lr, nesterov=True, **more)
-samples = recipe.Data(sizes.data, sizes.pixels)
-setup = recipe.Setup(samples, split, MyNet(), training, 1 + shadow_networks, seed)
-target = imported_or_example(weights, data, setup)  # the first row of the split
-checks.refuse_another_accuracy(target, known_accuracy)
-
-models = recipe.Population((target, *setup.trained().states[1:]))
-signals = models.signals()
-pairs = replace(setup, design=halves, models=probe_pairs).pairs()
-distances = [pair.distance() for pair in pairs]
-membership = recipe.StageMembership(target)
-criteria = {"learnability": recipe.Learnability(), "|weight|": recipe.Magnitude()}
-scores = {criterion: target.score(step) for criterion, step in criteria.items()}
-results = lab.realize(signals, distances, membership, scores, recipe.self_audit(models))
+looked_at = sizes.fitted_sizes(data, pixels, pool, test, population)
+training = recipe.Schedule(
+    epochs,
+    batch,
+    optimizer,
+    lr,
+    nesterov=True,
+    weight_decay=weight_decay,
+    decay=decay,
+    augment=recipe.Augment(crop, flip) if crop or flip else None,
+)
+study = page.ModelStudy(MyNet(), training, looked_at, shadow_networks, probe_pairs, seed)
+target = study.target(weights, data, known_accuracy)
+steps = study.steps(target)
+results = lab.realize(*steps.values())  # trains what is missing; the only slow line
 
 # %%
-own, *shadows = [results[step] for step in signals]
-arrays = logits.brought(own, shadows)
-found = findings.attack(arrays)
-place = found.save(logits.place(name), found_at)
-notes = [checks.known_or_asked(own, known_accuracy), sizes.sentence, *sizes.notes]
-findings.Said("\n\n".join([found.said(found_at), *notes]))
+audited = study.audit(steps, results, known_accuracy)
+scores = audited.found.save(logits.place(name), found_at)
+audited.said(found_at)
 
 # %% [markdown]
-# ## How well does each attack work?
+# ## How well does each attack identify members?
 # Attacks are strongest where the accuracies of the shadow models, at the top, are those of your
-# model. AUC .5 is guessing. At an FPR of 1 % guessing finds 1 % of the members. The intervals are over
-# samples, because there is one target.
+# model. An AUC of .5 is guessing. At an FPR of 1 % guessing finds 1 % of the members. The intervals
+# are over samples, because there is one target.
 
 # %%
+found = audited.found
 report.table(found.rows(rates), caption=found.caption())
 
 # %%
-area = f"{found.auc[found.best].value:.3f}"
-report.roc(found.roc(), title=f"{found.best} has the largest area under the ROC curve: {area}")
+report.roc(found.roc(), title=found.roc_title())
 
 # %% [markdown]
 # ## Which members are found?
 # `index` is the sample's place in the data set, in which the train part comes first.
 
 # %%
-attack = f"{found.strongest(found_at)} finds at {100 * found_at:g} % FPR"
-caption = f"Members that {attack}, largest scores first, at most 20"
-report.table(found.most(found_at), caption=caption)
+members = found.most(found_at)
+report.table(members, caption=found.most_caption(found_at))
 
 # %% [markdown]
 # ## In which modules?
@@ -131,9 +119,8 @@ report.table(found.most(found_at), caption=caption)
 # them: how well the distance between their features identifies that half (PPTP's disparity).
 
 # %%
-areas = page.module_areas(results[membership])
-rows = page.module_rows(areas, [results[step] for step in distances])
-report.profile(rows, hue="series", facet="reading", title=page.module_title(areas))
+modules = audited.module_rows()
+report.profile(modules, hue="series", facet="reading", title=audited.module_title())
 
 # %% [markdown]
 # ## In which weights?
@@ -141,8 +128,8 @@ report.profile(rows, hue="series", facet="reading", title=page.module_title(area
 # first order. CWRF's other score, vulnerability, needs the initialisation, which is not known here.
 
 # %%
-maps = {criterion: results[step] for criterion, step in scores.items()}
-report.table(page.weight_rows(maps, share), caption="Number of weights, without biases")
+largest = audited.weight_rows(share)
+report.table(largest, caption="Number of weights, without biases")
 
 # %% [markdown]
 # ## Limits
@@ -151,8 +138,7 @@ report.table(page.weight_rows(maps, share), caption="Number of weights, without 
 # them, so can an attack, and its AUC says nothing about the model.
 
 # %%
-source = f"{weights or 'the example'}, SHA-256 {target.sha256[:16]}"
-report.provenance(results, weights=source, scores=place.name)
+report.provenance(results, weights=page.source(target), scores=scores.name)
 
 # %% [markdown]
 # ## How to audit your own model

@@ -194,7 +194,7 @@ finding = f"At matched attack AUC my defence {verb} early stopping"
 report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
 
 # %%
-report.table(comparison.table(numbers=("auc",)), caption=f"Mean over {shadows} targets")
+report.table(comparison.table(), caption=f"Mean over {shadows} targets")
 
 # %% [markdown]
 # **Limits.** The networks are small, the samples few, and membership is drawn once. An attacker who

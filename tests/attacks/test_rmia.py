@@ -114,7 +114,8 @@ def test_few_z_hide_low_false_positive_rates() -> None:
     shadows, inside = np.full((2, 20_000), -1.0), np.zeros((2, 20_000), dtype=bool)
     run = partial(rmia, x, shadows, inside, z, np.full((2, 50), -1.0), gamma=1.0)
     tied = run(ties="share")
-    assert audit.tie_mass(tied) > 0.01 and audit.tpr(tied, member, 0.001) == 0
+    assert np.mean(tied == tied.max()) > 0.01
+    assert audit.tpr(tied, member, 0.001) == 0
     assert audit.tpr(run(), member, 0.001) == audit.tpr(x, member, 0.001) > 0
 
 
@@ -159,8 +160,6 @@ def test_what_cannot_be_compared_is_refused() -> None:
     x, others, inside, _, _ = simulated(0)
     with pytest.raises(ValueError, match="sample 0 has 0 shadow models"):
         log_ratio(x, others, inside | True, RMIA("offline"))
-    with pytest.raises(ValueError, match="need target"):
-        base(x[1:], others, inside)
     with pytest.raises(BadInput, match="gamma"):
         RMIA(gamma=0.0)
 

@@ -102,7 +102,6 @@ def test_extremes() -> None:
         assert (audit.tpr(perfect, member, fpr), audit.tpr(constant, member, fpr)) == (1, 0)
     assert (audit.auc(perfect, member), audit.auc(constant, member)) == (1, 0.5)
     assert audit.balanced_accuracy(constant, member) == 0.5
-    assert audit.tie_mass([[1.0, 2.0], [3.0, 3.0]]).tolist() == [0.5, 1.0]
 
 
 def test_tied_top_gets_no_interpolated_tpr() -> None:

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 import torch
 from bench.vision import torchvision
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
 from leak_atlas import BadInput
@@ -84,16 +82,6 @@ def test_a_folder_without_parts(tmp_path: Path) -> None:
     assert (np.bincount(labels[:16]) == 4).all() and (np.bincount(labels[16:]) == 1).all()
 
 
-def test_the_seed_draws_the_test_part(tmp_path: Path) -> None:
-    path = npz(tmp_path / "a.npz", x=X, y=Y)
-    digests = [own.add(f"a{place}", path, seed=seed).digest for place, seed in enumerate((0, 1, 0))]
-    assert digests[0] == digests[2] != digests[1], "the same seed gives the same set"
-    for name in ("a0", "a1"):
-        samples = readers.load(name)
-        back = [int(np.flatnonzero((one == X).all((1, 2, 3)))[0]) for one in samples.x]
-        assert sorted(back) == [*range(20)] and np.array_equal(Y[back], samples.labels)
-
-
 @pytest.mark.parametrize("kind", [bool, np.uint8, np.int64, float])
 def test_bits_of_any_type(kind: type, tmp_path: Path) -> None:
     entry = own.add("b", npz(tmp_path / "b.npz", **parted(BITS.astype(kind))))
@@ -126,27 +114,6 @@ def test_a_csv(column: str, head: bool, tmp_path: Path) -> None:
     assert sorted(stored) == sorted(np.c_[BITS, Y].tolist())
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    st.lists(
-        st.text(
-            st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=8
-        ),
-        min_size=2,
-        max_size=4,
-        unique=True,
-    ),
-)
-def test_class_names_come_back(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
-    """Quotes, backslashes and letters of any script, through the description's TOML."""
-    at = tmp_path_factory.mktemp("names")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LEAK_ATLAS_DATA", str(at / "data"))
-        y = np.array(names * 5)
-        x = RNG.integers(0, 256, (len(y), 2, 2), np.uint8)
-        assert own.add("m", npz(at / "m.npz", x=x, y=y)).classes == tuple(sorted(set(names)))
-
-
 # ---------------------------------------------------------------- what is refused
 
 
@@ -157,7 +124,7 @@ def refused(path: Path, words: str, folder: Path, **options: Any) -> None:
     assert not [*folder.rglob("*.*")], "nothing half written is left"
 
 
-@pytest.mark.parametrize("name", ["cifar10", "../up", "", ".hidden", "a/b", "a\nb", "x" * 65])
+@pytest.mark.parametrize("name", ["cifar10", "../up", "", "a\nb"])
 def test_names(name: str, tmp_path: Path, folder: Path) -> None:
     with pytest.raises(BadInput, match="a set of your own cannot have the name"):
         own.add(name, npz(tmp_path / "a.npz", x=X, y=Y))
@@ -178,20 +145,15 @@ def test_a_name_is_taken_once(mine: Path, tmp_path: Path) -> None:
         ({"a": X, "b": Y}, r"holds \['a', 'b'\]; name them x, y or"),
         ({"x": X[:, :5], "y": Y}, "images of 5 x 6 pixels; --size 5"),
         ({"x": X / 255, "y": Y}, r"x is float64 of shape .*; images are uint8"),
-        ({"x": np.moveaxis(X, 3, 1), "y": Y}, r"x is uint8 of shape \(20, 3, 6, 6\)"),
         ({"x": X * 0, "y": Y}, r"mean .* and deviation .* do not fit"),
-        ({"x": BITS[:, :0], "y": Y}, r"of shape \(0,\) cannot be"),
         ({"x": BITS[:19], "y": Y}, r"\(19,\) whole numbers or names are needed"),
         ({"x": BITS, "y": Y / 2}, "whole numbers or names"),
         ({"x": BITS, "y": Y * 0}, r"classes \('0',\); two or more are needed"),
-        ({"x": BITS[:0], "y": Y[:0]}, r"classes \(\); two or more"),
         ({"x": BITS[:4], "y": Y[:4]}, "no class has 5 samples"),
         ({"x": BITS, "y": np.array(["a\nb", "c"] * 10)}, r"\('a\\nb', 'c'\).* printable letters"),
         (parted(BITS, np.where(np.arange(20) < 12, 0, Y)), "some class has no train sample"),
         (parted(BITS) | {"x_test": BITS[12:, :4]}, r"x_train are \(9,\), of x_test \(4,\)"),
-        (parted(BITS) | {"y_train": Y[:5]}, r"\(12,\) whole numbers or names are needed"),
         ({"x": np.where(NUMBERS > 4, np.nan, NUMBERS), "y": Y}, "no finite numbers"),
-        ({"x": NUMBERS * 1e300, "y": Y}, "no finite numbers"),
         ({"x": np.array([[{}]] * 20), "y": Y}, "is no .npz, or is damaged"),
     ],
 )
@@ -208,14 +170,10 @@ def test_arrays(arrays: dict[str, np.ndarray], words: str, tmp_path: Path, folde
             "label",
             "no column 'label'; --label names the one .*; there is: .'a', 'b'.",
         ),
-        ("1,2\n", "2", "no column '2'"),
         ("a,label\n1,x\n2,\n", "label", "1 samples have no label"),
         ("a,label\n" + "1,x\n,y\n" * 9, "label", "column 'a' is not all numbers"),
-        ("1,2,x\n3,?,y\n", "-1", "column '1' is not all numbers"),
         (",a,label\n0,5,x\n1,5,y\n", "label", "column 'Unnamed: 0' counts the samples"),
         ("a,label\n1,.5\n2,.7\n", "label", "whole numbers or names"),
-        ("a,label\n" + "1,x\n2,y,3,4\n" * 9, "label", "cannot be read"),
-        ("\udcff\udcfe,label\n1,2\n", "label", "cannot be read"),
     ],
 )
 def test_tables(text: str, label: str, words: str, tmp_path: Path, folder: Path) -> None:
@@ -227,12 +185,9 @@ FIRST = "class 0/00.png"
 NO_PICTURE = "is missing, damaged or no picture"
 HARM: list[tuple[Callable[[Path], object], str]] = [
     (lambda at: (at / FIRST).write_bytes(b"GIF89a"), f"00.png {NO_PICTURE}"),
-    (lambda at: os.truncate(at / FIRST, 60), f"00.png {NO_PICTURE}"),
     (lambda at: Image.new("RGB", (7, 7)).save(at / FIRST), "images of 6 x 6 and 7 x 7 pixels"),
     (lambda at: Image.new("I;16", (6, 6)).save(at / FIRST), "00.png has pixels of more than 8"),
-    (lambda at: (at / "class 0").rename(at / "class 1/more"), f"more {NO_PICTURE}"),
     (lambda at: (at / "class 9").mkdir(), "the folder 'class 9' has no pictures"),
-    (lambda at: os.rename(at / "class 0", os.fsencode(at) + b"/\xff"), "named in printable"),
 ]
 
 
@@ -255,14 +210,6 @@ def test_files_that_are_none(tmp_path: Path, folder: Path) -> None:
         refused(tmp_path / name, "cannot (be )?read|is no folder of pictures|is no .npz", folder)
 
 
-def test_a_full_disk(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(readers, "write", full)
-    refused(npz(tmp_path / "a.npz", x=X, y=Y), "cannot prepare .*No space left on device", folder)
-
-
 # ---------------------------------------------------------------- images of other sizes, and other mean and std
 
 
@@ -273,21 +220,6 @@ def torchvision_crops(files: list[Path], size: int, mode: str) -> np.ndarray:
     transforms = torchvision().transforms
     chain = transforms.Compose([transforms.Resize(size), transforms.CenterCrop(size)])
     return np.stack([np.asarray(chain(Image.open(file).convert(mode))) for file in files])
-
-
-@pytest.mark.parametrize(("mode", "size"), [("RGB", 4), ("RGB", 31), ("L", 5)])
-def test_size_resizes_and_crops_as_torchvision_does(mode: str, size: int, tmp_path: Path) -> None:
-    for place in range(20):
-        pixels = RNG.integers(0, 256, (*RNG.integers(5, 40, 2), 3), np.uint8)
-        at = tmp_path / f"mine/class {place % 4}"
-        at.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pixels).convert(mode).save(at / f"{place:02}.png")
-    with pytest.raises(BadInput, match=r"images of .* pixels; --size \d"):
-        own.add("mine", tmp_path / "mine")
-    assert main(["data", "add", "mine", str(tmp_path / "mine"), "--size", str(size)]) == 0
-    expected = torchvision_crops([*tmp_path.glob("mine/*/*.png")], size, mode)
-    assert sorted(map(bytes, readers.load("mine").x)) == sorted(map(bytes, expected))
-    assert f"resized to {size} pixels" in registry.find("mine").note
 
 
 @pytest.mark.parametrize("channels", [(), (1,), (3,)])
@@ -323,10 +255,8 @@ def test_mean_and_std_are_stored_and_part_of_the_digest(
     ("options", "words"),
     [
         ("--mean .5,.5,.5", "take 3 values each"),
-        ("--mean .5 --std .5", "take 3 values each"),
         ("--mean .5,.5,.5 --std .5,0,.5", "std above 0"),
         ("--mean 123,117,104 --std 58,57,57", "in units of pixel / 255"),
-        ("--mean nan,.5,.5 --std .5,.5,inf", "from 0 to 1"),
         ("--mean a,b,c --std .5,.5,.5", "Numbers are needed"),
         ("--size 0", "resized to 1 pixel or more, not to 0"),
         ("--seed -1", "a seed cannot be -1"),
@@ -397,10 +327,8 @@ def test_a_changed_array_is_noticed(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("train", "[" * 100_000),
         ("train", "colour = 3\ntrain"),
         ("train = 16", 'train = "16"'),
-        ("train = 16", "train = -1"),
         ('classes = ["0", ', 'classes = ["1", '),
     ],
 )

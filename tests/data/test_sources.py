@@ -1,6 +1,5 @@
 """Sets from files of the true formats: in the user's folder, in archives, downloaded; and damage."""
 
-import csv
 import gzip
 import hashlib
 import io
@@ -9,20 +8,17 @@ import pickle
 import tarfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bench.vision import torchvision
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from leak_atlas import BadInput
 from leak_atlas.__main__ import main
 from leak_atlas.data import own, readers
-from leak_atlas.data.formats import ANNOTATIONS, dbpedia
+from leak_atlas.data.formats import ANNOTATIONS
 from leak_atlas.recipe import registry
 from tests.data.small import ROWS, SOURCES, WNIDS, Small, encoded, rows, serve
 
@@ -183,33 +179,20 @@ def npy(array: np.ndarray) -> bytes:
 
 BLACK = np.zeros((64, 32, 3), np.uint8)
 PNG, JPEG = "valid/bird/n02690373_1008.png", f"train/{WNIDS[1]}/images/{WNIDS[1]}_5.JPEG"
-TIFF = "01_TUMOR/0_CRC.tif"
 NO_PICTURE = "is missing, damaged or no picture"
-UNBALANCED = "does not have .* train and .* test samples of each class"
+FEWER = "has .* samples, not"
 HARM = [  # (set, file, what it becomes (None: it is missing), what the refusal says)
-    ("cinic10", PNG, None, UNBALANCED),
+    ("cinic10", PNG, None, FEWER),
     ("cinic10", "test/boat/x.png", encoded(BLACK, "PNG"), "cannot be read .'boat'"),
     ("cinic10", PNG, encoded(BLACK[:32], "PNG")[:60], f"{PNG} {NO_PICTURE}"),
     ("cinic10", PNG, encoded(BLACK, "PNG"), "has 64 x 32 pixels, not 32 x 32"),
-    ("tinyimagenet", ANNOTATIONS, None, "cannot be read .*val/val_annotations.txt"),
     ("tinyimagenet", ANNOTATIONS, b"val_0.JPEG\n", "cannot be read"),
-    ("tinyimagenet", ANNOTATIONS, b"", UNBALANCED),
-    ("tinyimagenet", JPEG, None, UNBALANCED),
-    ("tinyimagenet", "val/images/val_3.JPEG", None, f"val/images/val_3.JPEG {NO_PICTURE}"),
-    ("chmnist", TIFF, None, UNBALANCED),
-    ("chmnist", TIFF, encoded(BLACK, "TIFF"), "has 64 x 32 pixels"),
+    ("tinyimagenet", JPEG, None, FEWER),
     ("dbpedia14", "test.csv", None, "cannot be read .*test.csv"),
-    ("dbpedia14", "train.csv", rows(ROWS[:8]), UNBALANCED),
-    ("dbpedia14", "test.csv", rows(ROWS[9:11]) + b'4,"a","b"\n', UNBALANCED),
-    ("dbpedia14", "test.csv", rows(ROWS[9:11]) + b'3,"only a title"\n', "cannot be read"),
-    ("dbpedia14", "test.csv", rows(ROWS[9:11]) + b'3,"caf\xe9","latin"\n', "cannot be read"),
-    ("dbpedia14", "test.csv", rows(ROWS[9:10]) + b'2,"a","not closed\n' + rows(ROWS[11:]), "cannot be read"),
+    ("dbpedia14", "train.csv", rows(ROWS[:8]), FEWER),
     ("location30", "bangkok", b"1,0,1\n2,1,0\n", "the MD5 of bangkok is"),
-    ("location30", "bangkok", b"1,0\n1,0,1\n", "cannot be read"),
-    ("cifar100-half", "x_test.npy", npy(BLACK), r"the MD5 of x_test.npy is \w{32}, expected"),
     ("cifar100-half", "x_test.npy", npy(BLACK / 255), "cannot be read .*float64"),
-    ("cifar100-half", "y_train.npy", npy(np.array([{}])), "cannot be read"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -241,61 +224,13 @@ def test_damage_after_preparation(small: Small) -> None:
     with pytest.raises(BadInput, match="prepared cannot be read"):
         readers.load("mnist")
     note = json.loads((at / "meta.json").read_text())
-    other = json.dumps(note | {"digest": "0" * 64})
-    no_sums = json.dumps({"digest": note["digest"], "sha256": 3})
-    for text in (other, no_sums, "{", "5"):
-        (at / "meta.json").write_text(text)
-        assert not readers.there("mnist")
-        for use in (readers.load, readers.prepare):
-            with pytest.raises(BadInput, match="prepared from other files"):
-                use("mnist")
-
-
-@sets("dbpedia14")
-def test_damaged_texts(small: Small) -> None:
-    small.unpack()
-    at = readers.prepare("dbpedia14")
-    ends = np.load(at / "ends.npy")
-    for damaged in (ends[::-1], ends[:-1]):
-        np.save(at / "ends.npy", damaged)
-        with pytest.raises(BadInput, match=r"prepared cannot be read .*; remove"):
-            readers.load("dbpedia14")
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path / "file"))
-    with pytest.raises(BadInput, match=r"cannot prepare .*name another folder by LEAK_ATLAS_DATA"):
-        readers.prepare("mnist")
+    (at / "meta.json").write_text(json.dumps(note | {"digest": "0" * 64}))
+    assert not readers.there("mnist")
+    with pytest.raises(BadInput, match="prepared from other files"):
+        readers.load("mnist")
 
 
 # ---------------------------------------------------------------- values
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            st.text(st.characters(codec="utf-8", exclude_characters="\0")), st.text("\"',\\\n\r a")
-        ),
-        min_size=1,
-    )
-)
-def test_texts_come_back(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, str]]
-) -> None:
-    """Whatever is in quotes, through the format and through the arrays."""
-    at = tmp_path_factory.mktemp("texts")
-    both_classes = [(number, *text) for number in "12" for text in texts]
-    for part in ("train", "test"):
-        with (at / f"{part}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, quoting=csv.QUOTE_ALL).writerows(both_classes)
-    size = len(both_classes)
-    known = registry.find("dbpedia14")
-    entry = replace(known, classes=("Company", "Artist"), train=size, test=size)
-    readers.write(at, "text", (), *dbpedia(entry, at))
-    expected = [f"{title.strip()} {content.strip()}".strip() for title, content in texts]
-    assert readers._texts(at).tolist() == expected * 4
 
 
 @sets("location30")

@@ -44,15 +44,13 @@ FOUR = ("target", "labels", "shadows", "in_shadow")
 
 @pytest.mark.parametrize("queries", [0, 3])
 def test_attacks_on_plain_arrays_are_those_of_the_audit(quick: None, queries: int) -> None:
-    arrays = simulated(1.5, n=300, models=70, queries=queries)
+    arrays = simulated(1.5, n=300, models=20, queries=queries)
     expected = own.audit(arrays).scores
     four = [arrays[name] for name in FOUR]
     others = [arrays[name] for name in ("population", "population_labels", "population_shadows")]
     found = {
         "LiRA online": own.lira(*four),
-        "LiRA online (own variance)": own.lira(*four, variance="per_sample"),
         "LiRA offline": own.lira(*four, mode="offline"),
-        "LiRA offline (own variance)": own.lira(*four, mode="offline", variance="per_sample"),
         "BASE": own.base(*four),
         "RMIA online": own.rmia(*four, *others),
         "RMIA offline": own.rmia(*four, *others, mode="offline"),

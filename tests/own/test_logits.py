@@ -1,6 +1,5 @@
 """A user's own logits: what the library's attacks say of them, and what is wrong with them."""
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,14 +115,6 @@ def test_luck_is_as_likely_as_it_says() -> None:
     assert findings.Result(arrays, {"any": member.astype(float)}).luck(0.05) < 1e-9
 
 
-def test_several_queries_and_many_shadow_models_are_used(quick: None) -> None:
-    found = own.audit(simulated(1.5, n=300, models=90, queries=3))
-    assert {"LiRA online (own variance)", "LiRA offline (own variance)"} <= found.scores.keys()
-    single = own.audit(simulated(1.5, n=300, models=90))
-    assert not found.notes and single.auc["LiRA online"].low > 0.5
-    np.testing.assert_allclose(found.scores["loss"].mean(), single.scores["loss"].mean(), atol=0.3)
-
-
 def test_what_few_shadow_models_do_not_allow_is_told(quick: None) -> None:
     arrays = simulated(1.5)
     alone = own.audit({name: arrays[name] for name in logits.NEEDED})
@@ -159,7 +150,7 @@ def test_an_attack_that_learns_takes_a_part_of_many_samples(
 ARRAYS = simulated(1.0, n=40, models=4)
 NAN = np.where(np.arange(200).reshape(40, 5) == 7, np.nan, ARRAYS["target"])
 WRONG = [
-    ({"target": None}, "target is missing: (N, C) logits"),
+    ({"target": None}, "target is missing, which every audit needs: (N, C) logits"),
     ({"in_shadow": None}, "in_shadow is missing, which shadows needs"),
     ({"population_shadows": None}, "population_shadows is missing, which population needs"),
     ({"shadow": ARRAYS["shadows"]}, "unknown array 'shadow'; did you mean 'shadows'?"),
@@ -177,7 +168,7 @@ WRONG = [
     ({"shadows": ARRAYS["shadows"][:0]}, "shadows has shape (0, 40, 5)"),
     ({"in_shadow": ARRAYS["in_shadow"].T}, "in_shadow has shape (40, 4); (4, 40) is expected"),
     ({"shadows": np.stack([ARRAYS["target"]] * 4)}, "shadows[0] is the target itself"),
-    ({"shadows": None, "in_shadow": None}, "population serves RMIA, which needs shadows"),
+    ({"shadows": None, "in_shadow": None}, "shadows is missing, which population needs"),
     ({"population_shadows": ARRAYS["population_shadows"][1:]}, "(4, 200, 5) is expected"),
 ]
 
@@ -200,21 +191,6 @@ def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
     for name in ("index", "", ".x", "a/b"):
         with pytest.raises(BadInput, match="cannot be named"):
             logits.place(name)
-
-
-def test_torn_and_altered_files_are_refused_or_read_never_raise_otherwise(tmp_path: Path) -> None:
-    at, draws = tmp_path / "a.npz", np.random.default_rng(0)
-    logits.save(at, logits.Logits(**ARRAYS))
-    again = logits.read(at)
-    assert all(np.array_equal(getattr(again, name), ARRAYS[name]) for name in logits.ARRAYS)
-    whole = at.read_bytes()
-    for _ in range(150):
-        torn = bytearray(whole[: draws.integers(1, len(whole))] if draws.random() < 0.2 else whole)
-        for place in draws.integers(len(torn), size=3):
-            torn[place] = draws.integers(256)
-        at.write_bytes(torn)
-        with suppress(BadInput):
-            logits.read(at)
 
 
 def test_names_and_shapes_are_the_same_in_help_and_documents(capsys) -> None:

@@ -2,11 +2,9 @@
 
 import json
 import re
-import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +15,6 @@ from leak_atlas.__main__ import main
 from leak_atlas.own import logits
 from leak_atlas.own.limits import exceeded, limit
 from tests.own.arrays import audited, simulated, written
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
-BROWSER = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
 
 
 def strict(text: str) -> Any:
@@ -49,20 +40,6 @@ def test_the_share_of_members_found_is_that_of_those_that_could_be_scored(quick:
     assert numbers["tpr"]["0.01"]["value"] == found / scored
 
 
-@pytest.mark.parametrize(
-    ("leak", "n", "fpr", "needed"),
-    [(1.5, 600, 0.01, "100"), (0.0, 600, 0.001, "1,000"), (1.5, 80, 0.005, "200")],
-)
-def test_what_resolves_an_fpr_is_said_with_what_is_there(
-    quick: None, leak: float, n: int, fpr: float, needed: str
-) -> None:
-    arrays = simulated(leak, n=n, models=8)
-    text = own.audit(arrays).verdict(fpr)
-    there = int((~arrays["member"]).sum())
-    assert f"{needed} non-members or more (here {there})" in text
-    assert "shadow models (here 8)" in text
-
-
 def test_numbers_are_json_that_says_what_the_result_says(leaky: own.Result, tmp_path: Path) -> None:
     place = leaky.save(tmp_path / "mine.csv", 0.05, (0.01, 0.0001), file="mine.npz")
     summary = strict(place.with_suffix(".json").read_text())
@@ -80,11 +57,11 @@ def test_numbers_are_json_that_says_what_the_result_says(leaky: own.Result, tmp_
     assert settings["file"] == "mine.npz" and settings["found_at"] == 0.05
 
 
-def test_what_is_not_known_is_null_in_json(quick: None, tmp_path: Path) -> None:
+def test_what_is_not_known_is_not_in_the_json(quick: None, tmp_path: Path) -> None:
     arrays = simulated(1.5, models=3)
     offline = own.audit(arrays | {"in_shadow": np.zeros((3, 600), bool)})
     summary = strict(offline.save(tmp_path / "a.csv").with_suffix(".json").read_text())
-    assert summary["accuracy"]["shadow models"]["members"] is None
+    assert "members" not in summary["accuracy"]["shadow models"]
 
 
 # ---------------------------------------------------------------- limits
@@ -189,31 +166,3 @@ def test_a_page_begins_with_the_answer_and_ends_with_the_arrays(page: Path) -> N
     assert all(text.rindex(name) > places[-1] for name in logits.ARRAYS)
     index = re.sub(r"<[^>]*>", "", page.with_name("index.html").read_text())
     assert "rofile own" not in text + index and "first try" in index
-
-
-@pytest.fixture
-def browser() -> "Iterator[Browser]":
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        options = ["--no-sandbox", "--disable-gpu"]
-        browser = play.chromium.launch(executable_path=BROWSER, args=options)
-        yield browser
-        browser.close()
-
-
-@pytest.mark.browser
-@pytest.mark.skipif(not BROWSER, reason="NO CHROMIUM: install it to run these tests")
-def test_a_phone_shows_the_rates_and_a_curve_that_can_be_read(
-    browser: "Browser", page: Path
-) -> None:
-    view = browser.new_page(viewport={"width": 390, "height": 844})
-    view.goto(page.as_uri())
-    assert view.evaluate("document.documentElement.scrollWidth") <= 390
-    head = view.locator("table", has_text="LiRA online").first.locator("th")
-    place = head.nth(2).bounding_box()
-    assert head.nth(2).inner_text().startswith("TPR at ")
-    assert place and place["x"] + place["width"] <= 390, "the first TPR is seen without scrolling"
-    picture = view.locator(".output_png img").first
-    shown, whole = picture.bounding_box(), picture.evaluate("e => e.naturalWidth")
-    assert shown and shown["width"] / (whole / 2) > 0.65, "letters of 9 points are 7 pixels or more"

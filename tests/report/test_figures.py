@@ -182,7 +182,8 @@ def test_profile_names_series_null_and_floor():
             ylabel="AUC",
         )
     )
-    for word in ("direction", "Euclidean", "no difference", "two seeds, same data", "AUC", *STAGES):
+    names = [stage.replace("stage", "stage ") for stage in STAGES]
+    for word in ("direction", "Euclidean", "no difference", "two seeds, same data", "AUC", *names):
         assert word in words
 
 
@@ -196,7 +197,9 @@ def test_facets_may_have_different_parts():
     fig = report.profile(rows, facet="network", null=None)
     drawn = [ax.lines[0].get_xdata() for ax in fig.axes]
     assert [list(map(round, x)) for x in drawn] == [[0, 1, 2, 3], [0, 1, 2, 3, 4]]
-    assert [label.get_text() for label in fig.axes[0].get_xticklabels()] == five
+    assert [label.get_text() for label in fig.axes[0].get_xticklabels()] == [
+        stage.replace("stage", "stage ") for stage in five
+    ]
 
 
 def test_series_and_facets_stand_in_the_order_of_the_rows():

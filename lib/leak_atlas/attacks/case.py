@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leak_atlas.audit import BoolArray, FloatArray
-from leak_atlas.data.designs import Role
+from leak_atlas.data.designs import Role, in_pool
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.engine.digests import generic
@@ -20,11 +20,6 @@ from leak_atlas.recipe import Attack, Attacker, Learnt, State
 Signal = Callable[[Arrays, np.ndarray], np.ndarray]
 
 EMPTY = {"role": int(Role.UNUSED), "labels": -1}  # values of a sample that a model does not know
-
-
-def in_pool(role: np.ndarray) -> BoolArray:
-    """Which samples are members or non-members."""
-    return np.isin(role, (Role.MEMBER, Role.NONMEMBER))
 
 
 class Case(NamedTuple):
@@ -49,8 +44,9 @@ class Case(NamedTuple):
         """Test samples `(n,)`, with whose ratios RMIA compares. A design without test samples gives
         its dev samples, on which the target did not train either.
         """
-        is_test = np.asarray(self.target["role"] == Role.TEST)
-        return is_test if is_test.any() else np.asarray(self.target["role"] == Role.DEV)
+        role = self.target["role"]
+        wanted = Role.TEST if (role == Role.TEST).any() else Role.DEV
+        return np.asarray(role == wanted)
 
     @property
     def member(self) -> BoolArray:
@@ -59,7 +55,8 @@ class Case(NamedTuple):
 
     def trained_on(self, samples: BoolArray) -> BoolArray:
         """Whether a shadow model trained on each of k samples, chosen by `(n,)`: `(M, k)`."""
-        return np.stack([shadow["role"][samples] == Role.MEMBER for shadow in self.shadows])
+        roles = np.stack([shadow["role"][samples] for shadow in self.shadows])
+        return np.asarray(roles == Role.MEMBER)
 
     def read(self, signal: Signal, samples: BoolArray) -> tuple[np.ndarray, np.ndarray]:
         """A signal on k samples, chosen by `(n,)`: the target's `(k, ...)` and the shadow models'
@@ -77,13 +74,12 @@ class Case(NamedTuple):
 
         The K rows are the members and non-members of all shadow models, one model after the other.
         """
-        pools = [in_pool(shadow["role"]) for shadow in self.shadows]
-
-        def column(name: str) -> np.ndarray:
-            rows = [shadow[name][pool] for shadow, pool in zip(self.shadows, pools, strict=True)]
-            return np.concatenate(rows)
-
-        return [column(name) for name in names], column("role") == Role.MEMBER
+        columns = []
+        for name in ("role", *names):
+            rows = [shadow[name][in_pool(shadow["role"])] for shadow in self.shadows]
+            columns.append(np.concatenate(rows))
+        role, *arrays = columns
+        return arrays, np.asarray(role == Role.MEMBER)
 
 
 class Scored(NamedTuple):
@@ -171,8 +167,8 @@ def _(step: Attack, of: Of) -> Arrays:
     read = answers(step.attacker, step.asked, step.permuted)
     cases = [_case(step, target, read) for target in step.targets]
     results = [infer(step.attacker, case) for case in cases]
-    index = np.stack([case.target["index"][case.pool] for case in cases])
-    role = np.stack([case.target["role"][case.pool] for case in cases])
+    judged = [case.judged("index", "role") for case in cases]
+    index, role = (np.stack(arrays) for arrays in zip(*judged, strict=True))
     same_pool = (index == index[0]).all()
     return {
         "scores": np.stack([result.scores for result in results]),
@@ -190,7 +186,9 @@ def _case(
     """One target's case: with what its attacker has learnt, or with its shadow models, if the
     attacker uses any.
     """
+    signals = read[target.key]
     if step.attacker.learns:
-        return Case(read[target.key], (), store.read(step.learnt(target).key).arrays)
+        learnt = store.read(step.learnt(target).key)
+        return Case(signals, (), learnt.arrays)
     shadows = step.helpers(target) if step.attacker.shadowed else ()
-    return Case(read[target.key], [read[shadow.key] for shadow in shadows], {})
+    return Case(signals, [read[shadow.key] for shadow in shadows], {})

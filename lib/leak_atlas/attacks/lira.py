@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from leak_atlas.attacks.case import Case, Scored, infer
-from leak_atlas.attacks.shadows import Moments, checked, chosen, moments
+from leak_atlas.attacks.shadows import Moments, by_query, chosen, moments
 from leak_atlas.audit import BoolArray, FloatArray
 from leak_atlas.engine.compute import Arrays
 from leak_atlas.recipe import LiRA
@@ -40,7 +40,8 @@ def _deviation(shadows: Moments, variance: str) -> FloatArray:
     if variance == "code":
         mean = np.average(shadows.mean, weights=number)
         between = number * np.square(shadows.mean - mean)
-        return np.asarray(np.sqrt(np.sum(squares + between) / number.sum()) + TINY)
+        whole = np.sum(squares + between) / number.sum()
+        return np.asarray(np.sqrt(whole) + TINY)
     freedom = np.sum(number - 1, axis=0)
     if np.any(freedom < 1):
         raise ValueError("a pooled variance needs some sample with two shadow models on a side")
@@ -67,11 +68,12 @@ def lira(
     likely member.
 
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view
-    of a sample in every model. NaN among the shadows = not evaluated. ValueError where shapes do
-    not match or a sample has too few shadow models: ``per_sample`` needs 2 a side, the others 1.
-    Offline modes need OUT models only.
+    of a sample in every model. NaN among the shadows = not evaluated. ValueError where a sample has
+    too few shadow models: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT models
+    only.
     """
-    phi, signals, inside = checked(target, shadows, member)
+    phi, signals = by_query(target, shadows)
+    inside = np.asarray(member)
     least = 2 if attacker.variance == "per_sample" else 1
 
     def side(use: BoolArray) -> tuple[FloatArray, FloatArray]:

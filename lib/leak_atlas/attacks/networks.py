@@ -147,7 +147,8 @@ def scores(
     tensors = {name: torch.tensor(array) for name, array in net.items()}
     module.load_state_dict(tensors, assign=True)
     with torch.inference_mode():
-        return np.asarray(module(features(attacker, *arrays))[:, 0].double().numpy())
+        logits = module(features(attacker, *arrays))
+        return np.asarray(logits[:, 0].double().numpy())
 
 
 @build.register(Network)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from leak_atlas.attacks.case import Case, Scored, infer
-from leak_atlas.attacks.shadows import checked, chosen, counted
+from leak_atlas.attacks.shadows import by_query, chosen, counted
 from leak_atlas.attacks.signals import log_confidence
 from leak_atlas.audit import BoolArray, FloatArray
 from leak_atlas.engine.compute import Arrays
@@ -45,14 +45,16 @@ def log_ratio(
     """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadow models
     online; offline of OUT models, corrected by the attacker's `a` (Zarifzadeh et al. 2024).
     """
-    of_target, of_shadows, inside = checked(target, shadows, member)
+    of_target, of_shadows = by_query(target, shadows)
+    inside = np.asarray(member)
     if attacker.mode == "online":
         return of_target - _log_mean(of_shadows, np.ones_like(inside))
     log_out = _log_mean(of_shadows, ~inside)
     if attacker.a == 1:
         return of_target - log_out
     # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)): precise where p is close to 1.
-    return of_target - np.log1p((1 + attacker.a) / 2 * np.expm1(log_out))
+    share = (1 + attacker.a) / 2
+    return of_target - np.log1p(share * np.expm1(log_out))
 
 
 def rmia(
@@ -77,8 +79,8 @@ def rmia(
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking,
     but they round it to at most Z + 1 levels. ``attacker.ties`` "ratio" therefore orders equal
     shares by the log ratio (mean over queries), adding its rank among these N samples, scaled below
-    1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. ValueError on
-    shapes that do not match and samples without a reference model.
+    1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. ValueError where a
+    sample has no reference model.
     """
     if member_z is None:
         member_z = np.zeros(np.shape(shadows_z)[:2], dtype=np.bool_)
@@ -95,7 +97,8 @@ def _wins(x: FloatArray, z: FloatArray) -> np.ndarray:
     """For each row of x (N, A), the number of rows of z (Z, A) that are smaller in most queries."""
     size, queries = z.shape
     if queries == 1:
-        return np.searchsorted(np.sort(z[:, 0]), x[:, 0], side="left")
+        rising = np.sort(z[:, 0])
+        return np.searchsorted(rising, x[:, 0], side="left")
     wins = []
     for rows in np.array_split(x, 1 + len(x) * size // BLOCK):
         votes = np.zeros((len(rows), size), dtype=np.int16)

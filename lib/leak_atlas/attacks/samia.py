@@ -26,8 +26,9 @@ class Dropout(nn.Module):
         words = -(-x.numel() // 8)
         draws = torch.empty(words, dtype=torch.int64, device=x.device)
         draws.random_(-(2**63), None)
-        values = draws.view(torch.uint8)[: x.numel()].view(x.shape)
-        return x * ((values >= 51) * (256 / 205))
+        values = draws.view(torch.uint8)[: x.numel()]
+        kept = values.view(x.shape) >= 51
+        return x * (kept * (256 / 205))
 
 
 class Encoder(nn.Module):
@@ -74,7 +75,8 @@ class Net(nn.Module):
         # As in torch's TransformerEncoder, layers are copies of one layer: weights that `_xavier`
         # does not draw again are the same in all layers at first.
         layer = Encoder(width, attacker.INNER)
-        self.layers = nn.Sequential(*(copy.deepcopy(layer) for _ in range(attacker.LAYERS)))
+        copies = [copy.deepcopy(layer) for _ in range(attacker.LAYERS)]
+        self.layers = nn.Sequential(*copies)
         self.judge = nn.Sequential(
             nn.Flatten(),
             nn.Linear(width * classes, width),

@@ -20,27 +20,18 @@ class Moments(NamedTuple):
     squares: FloatArray
 
 
-def checked(
+def by_query(
     target: ArrayLike,
     shadows: ArrayLike,
-    member: ArrayLike,
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Target ``(N[, A])``, shadows ``(M, N[, A])`` and membership ``(M, N)`` with an axis of A
-    queries: ``(N, A)``, ``(M, N, A)``, ``(M, N)``.
-
-    ValueError where shapes do not match or the membership is not Boolean.
+) -> tuple[FloatArray, FloatArray]:
+    """Target ``(N[, A])`` and shadows ``(M, N[, A])`` with an axis of A queries: ``(N, A)``, ``(M, N,
+    A)``.
     """
     of_target = np.asarray(target, np.float64)
     of_shadows = np.asarray(shadows, np.float64)
-    inside = np.asarray(member)
-    shape = (len(inside), *of_target.shape)
-    if inside.dtype != np.bool_ or of_shadows.shape != shape or inside.shape != shape[:2]:
-        raise ValueError(
-            "need target (N[, A]), shadows (M, N[, A]) and Boolean member (M, N), got"
-            f" {of_target.shape}, {of_shadows.shape} and {inside.dtype} {inside.shape}"
-        )
-    by_query = of_target.reshape(len(of_target), -1)
-    return by_query, of_shadows.reshape(*inside.shape, -1), inside
+    samples = len(of_target)
+    models = len(of_shadows)
+    return of_target.reshape(samples, -1), of_shadows.reshape(models, samples, -1)
 
 
 def chosen(shadows: FloatArray, use: BoolArray) -> FloatArray:

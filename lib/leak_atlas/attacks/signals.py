@@ -22,16 +22,10 @@ LOG_FLOOR = float(np.log(1e-30))
 
 
 def _read(logits: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, np.ndarray]:
-    """The logits in float64, and the labels as indices ``(..., 1)`` into their last axis.
-
-    ValueError on labels that are no classes: numpy would count a negative one from the end.
-    """
+    """The logits in float64, and the labels as indices ``(..., 1)`` into their last axis."""
     z = np.asarray(logits, dtype=np.float64)
-    y = np.asarray(labels)
-    classes = z.shape[-1]
-    if not np.isin(y, np.arange(classes)).all():
-        raise ValueError(f"labels must be integers in 0..{classes - 1}")
-    return z, np.broadcast_to(y, z.shape[:-1])[..., None]
+    columns = np.broadcast_to(labels, z.shape[:-1])
+    return z, columns[..., None]
 
 
 def _logsumexp(values: FloatArray) -> FloatArray:
@@ -108,8 +102,10 @@ def _log_posteriors(z: FloatArray) -> tuple[FloatArray, FloatArray]:
     # The largest posterior may be close to 1, where both lose digits: computed from the margin.
     top = z.argmax(axis=-1)[..., None]
     margin = _margin(z, top)[..., None]
-    np.put_along_axis(log_p, top, -np.logaddexp(0.0, -margin), axis=-1)
-    np.put_along_axis(log_rest, top, -np.logaddexp(0.0, margin), axis=-1)
+    log_p_top = -np.logaddexp(0.0, -margin)
+    log_rest_top = -np.logaddexp(0.0, margin)
+    np.put_along_axis(log_p, top, log_p_top, axis=-1)
+    np.put_along_axis(log_rest, top, log_rest_top, axis=-1)
     return log_p, log_rest
 
 
@@ -131,7 +127,8 @@ def modified_entropy(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     terms = np.exp(log_p) * np.maximum(log_rest, LOG_FLOOR)
     rest_y = np.take_along_axis(np.exp(log_rest), columns, axis=-1)
     log_y = np.take_along_axis(log_p, columns, axis=-1)
-    np.put_along_axis(terms, columns, rest_y * np.maximum(log_y, LOG_FLOOR), axis=-1)
+    of_label = rest_y * np.maximum(log_y, LOG_FLOOR)
+    np.put_along_axis(terms, columns, of_label, axis=-1)
     return -terms.sum(axis=-1) + 0.0
 
 

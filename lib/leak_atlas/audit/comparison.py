@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from leak_atlas.audit.rates import FloatArray, auc, tpr_label
 from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
     Scored,
-    TargetScores,
     audit,
     by_target,
     jackknife,
@@ -21,20 +21,16 @@ from leak_atlas.audit.targets import (
     own_accuracy,
     own_rates,
     paired_difference,
+    tpr_key,
     units,
 )
 
 __all__ = ["Comparison", "described"]
 
 Pair = tuple[Hashable, Hashable]
-NETWORK = {"test accuracy": "test", "member accuracy": "member"}  # metrics that need no attacker
+Heights = Mapping[Hashable, Sequence[float]]
+NETWORK = ("test accuracy", "member accuracy")  # metrics that need no attacker
 FINDS = 0.53  # least attack accuracy of an attack that finds members; a guess has 0.5
-LABELS = {
-    "auc": "AUC",
-    "accuracy": "accuracy at its own threshold",
-    "majority": "accuracy of a majority guess",
-    "best_balanced_accuracy": "balanced accuracy at the best threshold (an oracle's)",
-}
 
 
 @dataclass(frozen=True)
@@ -46,9 +42,16 @@ class Points:
     areas: FloatArray
     heights: FloatArray
 
-    def mean(self, units: FloatArray) -> tuple[FloatArray, FloatArray]:
+    @property
+    def mean_areas(self) -> FloatArray:
+        """AUC of each point, `(points,)`, the mean over units."""
+        return np.asarray(self.areas.mean(axis=1))
+
+    def of(self, units: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Both numbers of each point, `(points,)`, as means over some units."""
-        return self.areas[:, units].mean(axis=1), self.heights[:, units].mean(axis=1)
+        areas = self.areas[:, units].mean(axis=1)
+        heights = self.heights[:, units].mean(axis=1)
+        return areas, heights
 
     def above(self, line: Points, units: FloatArray) -> float:
         """How far these points lie above a line at their own AUC, in the mean over points.
@@ -56,15 +59,19 @@ class Points:
         The line joins the means over units in the order of their AUC. It is linear between points,
         and level beyond its ends.
         """
-        areas, heights = self.mean(units)
-        along, height = line.mean(units)
-        order = np.argsort(along, kind="stable")
-        return float(np.mean(heights - np.interp(areas, along[order], height[order])))
+        areas, heights = self.of(units)
+        line_areas, line_heights = line.of(units)
+        order = np.argsort(line_areas, kind="stable")
+        matched = np.interp(areas, line_areas[order], line_heights[order])
+        return float(np.mean(heights - matched))
 
     def outside(self, line: Points) -> bool:
         """Whether the mean AUC of a point lies beyond the ends of a line."""
-        areas, ends = self.areas.mean(axis=1), line.areas.mean(axis=1)
-        return bool(areas.min() < ends.min() or areas.max() > ends.max())
+        areas = self.mean_areas
+        ends = line.mean_areas
+        below = areas.min() < ends.min()
+        above = areas.max() > ends.max()
+        return bool(below or above)
 
 
 @dataclass(frozen=True)
@@ -82,16 +89,13 @@ class Comparison:
     `members` each variant's accuracy on members `(n,)`. `results` is what `lab.realize` returned.
     """
 
-    accuracies: Mapping[Hashable, Sequence[float]]
+    accuracies: Heights
     # by variant and attacker, as `Attack` stores them
     attacks: Mapping[tuple[Hashable, str], Scored | Sequence[Scored]]
     design_effects: Mapping[tuple[Hashable, str], float] = field(default_factory=dict)
-    members: Mapping[Hashable, Sequence[float]] = field(default_factory=dict)
+    members: Heights = field(default_factory=dict)
     checkpoints: Mapping[Hashable, Sequence[Hashable]] = field(default_factory=dict)
     results: Any = field(default=None, repr=False, compare=False)
-    _leaks: dict[Any, dict[str, Estimate]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @classmethod
     def of(
@@ -107,7 +111,8 @@ class Comparison:
         Repeated experiments: a list of an `Attack` each, and for each a `Signals` or the list of
         its targets'.
         """
-        scored, effects = {}, {}
+        scored = {}
+        effects = {}
         for key, attack in attacks.items():
             several = isinstance(attack, list | tuple)
             scored[key] = [results[one] for one in attack] if several else results[attack]
@@ -125,16 +130,19 @@ class Comparison:
         """Test accuracy."""
         return self.estimate(variant, "", "test accuracy")
 
+    @cached_property
+    def _leaks(self) -> dict[Any, dict[str, Estimate]]:
+        return {}
+
     def leak(
         self, variant: Hashable, attacker: str, fprs: Sequence[float] = HEADLINE_FPRS
     ) -> dict[str, Estimate]:
-        """As `audit`: AUC, accuracies, TPRs. Tables, figures and claims read the same ones, which
-        are computed once.
-        """
+        """As `audit`: AUC, accuracies, TPRs. They are computed once."""
         key = variant, attacker, tuple(fprs)
         if key not in self._leaks:
             scored = self.attacks[variant, attacker]
-            self._leaks[key] = audit(scored, fprs, self._design_effect(attacker, variant))
+            effect = self._design_effect(attacker, variant)
+            self._leaks[key] = audit(scored, fprs, effect)
         return dict(self._leaks[key])
 
     def measured(self, variant: Hashable, attacker: str, metric: str = "auc") -> FloatArray:
@@ -145,20 +153,19 @@ class Comparison:
         members and on non-members). ValueError on another metric, and where the attacker names no
         threshold.
         """
-        if metric in NETWORK:
-            return np.asarray(self._networks(metric)[variant], np.float64)
-        scored = self._scored(variant, attacker)
+        if metric == "test accuracy":
+            return np.asarray(self.accuracies[variant], np.float64)
+        if metric == "member accuracy":
+            return np.asarray(self.members[variant], np.float64)
+        scored = self.attacks[variant, attacker]
         if metric == "auc":
-            return units(scored, auc)
-        if metric not in ("accuracy", "balanced"):
-            raise ValueError(f"there is no metric '{metric}'")
-        right = own_accuracy(scored)
-        if right is None:
-            raise ValueError(f"{attacker} has no own thresholds")
+            return units(by_target(scored), auc)
         if metric == "accuracy":
-            return right
-        hits, alarms = own_rates(self.attacks[variant, attacker])
-        return (hits + 1 - alarms) / 2
+            return own_accuracy(by_target(scored))
+        if metric == "balanced":
+            hits, alarms = own_rates(scored)
+            return (hits + 1 - alarms) / 2
+        raise ValueError(f"there is no metric '{metric}'")
 
     def estimate(self, variant: Hashable, attacker: str, metric: str = "auc") -> Estimate:
         """A metric as figures and tables show it: the mean over units with its 95 % interval.
@@ -167,13 +174,14 @@ class Comparison:
         attacker has none.
         """
         if metric in NETWORK:
-            return mean_ci(self._networks(metric)[variant])
+            return mean_ci(self.measured(variant, "", metric))
         if metric == "balanced":
             return mean_ci(self.measured(variant, attacker, metric), bounds=(0, 1))
         if not metric.startswith("tpr@"):
             return self.leak(variant, attacker)[metric]
-        fpr = float(metric.removeprefix("tpr@"))
-        return self.leak(variant, attacker, (fpr,))[f"tpr_at_{100 * fpr:g}%"]
+        fpr = _fpr(metric)
+        leak = self.leak(variant, attacker, (fpr,))
+        return leak[tpr_key(fpr)]
 
     def rows(
         self,
@@ -201,22 +209,11 @@ class Comparison:
         return rows
 
     def table(
-        self,
-        attackers: Sequence[str] = (),
-        numbers: Sequence[str] = (
-            "auc",
-            "accuracy",
-            "majority",
-            "best_balanced_accuracy",
-            "tpr_at_1%",
-        ),
+        self, attackers: Sequence[str] = (), metrics: Sequence[str] = ("auc",)
     ) -> list[dict[str, Any]]:
-        """A table's rows, one a variant: its test accuracy, and of each attacker (all by default)
-        the `numbers` of `leak`.
-
-        A number that an attacker does not have is left out; a TPR stands under its `tpr_label`.
+        """A table's rows, one a variant: its test accuracy, and the AUC or TPRs ("tpr@0.01") of
+        each attacker, all by default.
         """
-        fprs = [float(name[7:-1]) / 100 for name in numbers if name.startswith("tpr_at_")]
         rows = []
         for variant in self.accuracies:
             row: dict[str, Any] = {"variant": described(variant)}
@@ -224,60 +221,56 @@ class Comparison:
             for attacker in attackers or self.attackers:
                 if (variant, attacker) not in self.attacks:
                     continue
-                leak = self.leak(variant, attacker, fprs)
-                labels = self._labels(variant, attacker, fprs)
-                for number in numbers:
-                    if number in leak:
-                        row[f"{attacker}, {labels[number]}"] = leak[number]
+                for metric in metrics:
+                    label = self._label(variant, attacker, metric)
+                    row[f"{attacker}, {label}"] = self.estimate(variant, attacker, metric)
             rows.append(row)
         return rows
+
+    def _label(self, variant: Hashable, attacker: str, metric: str) -> str:
+        """What a table calls a metric; of a TPR it depends on the number of non-members."""
+        if metric == "auc":
+            return "AUC"
+        scored = by_target(self.attacks[variant, attacker])
+        fewest = min(one.non_members for one in scored)
+        return tpr_label(_fpr(metric), fewest)
 
     def plane(
         self,
         lines: Mapping[str, Sequence[Hashable]],
         attacker: str,
-        number: str = "auc",
+        metric: str = "auc",
         panel: str = "",
     ) -> list[dict[str, Any]]:
         """Rows for `report.tradeoff`: the variants of each line, in order, with test accuracy and a
-        number of `leak`.
+        metric of `estimate`.
         """
         rows = []
         for name, variants in lines.items():
             for variant in variants:
                 row: dict[str, Any] = {"variant": name, "attack": panel or attacker}
                 row["accuracy"] = self.accuracy(variant)
-                row["auc"] = self.estimate(variant, attacker, number)
+                row["auc"] = self.estimate(variant, attacker, metric)
                 rows.append(row)
         return rows
 
-    def frontier(
-        self,
-        attacker: str,
-        early_stopping: Sequence[Hashable] = (),
-        variants: Iterable[Hashable] | None = None,
-        metric: str = "auc",
-        panel: str = "",
-    ) -> list[dict[str, Any]]:
-        """Rows for `report.tradeoff`: variants, and a line of earlier epochs.
+    def frontier(self, attacker: str) -> list[dict[str, Any]]:
+        """Rows for `report.tradeoff`: all variants that the attacker attacked, and a line of the
+        earlier epochs of each network.
 
         Tuples with the same first part make a line (a defence's strengths), any other variant is a
-        line of its own. The last line is `early_stopping`: the variants given, or else every
-        network with its `checkpoints`. Variants that the attacker did not attack are left out.
+        line of its own.
         """
-        epochs: dict[str, Sequence[Hashable]] = {"early stopping": early_stopping}
-        if not early_stopping:
-            epochs = {
-                f"{described(network)}, by epoch": [*stops, network]
-                for network, stops in self.checkpoints.items()
-            }
+        epochs = {}
+        for network, stops in self.checkpoints.items():
+            epochs[f"{described(network)}, by epoch"] = [*stops, network]
         drawn = [variant for line in epochs.values() for variant in line]
         lines: dict[str, list[Hashable]] = {}
-        for variant in self.variants if variants is None else variants:
+        for variant in self.variants:
             if variant not in drawn and (variant, attacker) in self.attacks:
                 name = variant[0] if isinstance(variant, tuple) else variant
                 lines.setdefault(str(name), []).append(variant)
-        return self.plane(lines | epochs, attacker, metric, panel)
+        return self.plane(lines | epochs, attacker)
 
     def contrast(
         self,
@@ -291,10 +284,9 @@ class Comparison:
 
         Metrics as `measured`. `against` is the attacker of `other`, by default the same.
         """
-        if metric in NETWORK:
-            accuracies = self._networks(metric)
-            return paired_difference(accuracies[one], accuracies[other])
-        return self.mean_contrast([(one, attacker)], [(other, against or attacker)], metric)
+        first = one, attacker
+        second = other, against or attacker
+        return self.mean_contrast([first], [second], metric)
 
     def accuracy_difference(self, one: Hashable, other: Hashable) -> Estimate:
         """Test accuracy of `one` minus that of `other`."""
@@ -308,18 +300,26 @@ class Comparison:
         """What attackers reach on each unit, `(n,)`: the mean over pairs of a variant and an
         attacker, of a metric of `measured`.
         """
-        each = [self.measured(variant, str(attacker), number) for variant, attacker in pairs]
+        each = []
+        for variant, attacker in pairs:
+            each.append(self.measured(variant, str(attacker), number))
         return np.asarray(np.mean(each, axis=0))
 
     def mean_contrast(
         self, ones: Sequence[Pair], others: Sequence[Pair], number: str = "accuracy"
     ) -> Estimate:
         """What `ones` reach in the mean minus what `others` do, see `mean_measured`."""
-        effects = [self._design_effect(str(name), variant) for variant, name in (*ones, *others)]
-        effect = max(effects) if number == "auc" else 1.0
+        effect = 1.0
+        if number == "auc":
+            for variant, attacker in (*ones, *others):
+                effect = max(effect, self._design_effect(str(attacker), variant))
         first = self.mean_measured(*ones, number=number)
         second = self.mean_measured(*others, number=number)
         return paired_difference(first, second, design_effect=effect)
+
+    def _each(self, variants: Sequence[Hashable], metric: str, attacker: str = "") -> FloatArray:
+        """A metric of each variant in each unit, `(len(variants), n)`."""
+        return np.array([self.measured(variant, attacker, metric) for variant in variants])
 
     def most_accurate(
         self, attacker: str, others: Sequence[str], variants: Sequence[Hashable]
@@ -327,9 +327,10 @@ class Comparison:
         """Share of a unit's variants on which none of the other attackers is more accurate, each at
         its own thresholds. A tie counts.
         """
-        own = self._own(attacker, variants)
-        best = np.max([self._own(name, variants) for name in others], axis=0)
-        return mean_ci((own >= best).mean(axis=0), bounds=(0, 1))
+        own = self._each(variants, "accuracy", attacker)
+        accuracies = [self._each(variants, "accuracy", name) for name in others]
+        ahead = own >= np.max(accuracies, axis=0)
+        return mean_ci(ahead.mean(axis=0), bounds=(0, 1))
 
     def gain_minus_cost(
         self, defended: Sequence[Hashable], undefended: Sequence[Hashable], attacker: str
@@ -337,13 +338,15 @@ class Comparison:
         """Attack accuracy that a defence takes from an attacker minus the test accuracy that it
         costs, `(n,)`: the mean over several variants with the defence and their counterparts.
         """
-        gains, costs = [], []
-        for one, other in zip(defended, undefended, strict=True):
-            found = [self.measured(v, attacker, "accuracy") for v in (other, one)]
-            right = [self.measured(v, attacker, "test accuracy") for v in (other, one)]
-            gains.append(found[0] - found[1])
-            costs.append(right[0] - right[1])
-        return np.asarray(np.mean(gains, axis=0) - np.mean(costs, axis=0))
+        found, found_defended = (
+            self._each(variants, "accuracy", attacker) for variants in (undefended, defended)
+        )
+        right, right_defended = (
+            self._each(variants, "test accuracy") for variants in (undefended, defended)
+        )
+        gains = found - found_defended
+        costs = right - right_defended
+        return np.asarray(gains.mean(axis=0) - costs.mean(axis=0))
 
     def defence_acts(
         self,
@@ -357,17 +360,18 @@ class Comparison:
         networks fit their members less, and keep a share of their test accuracy. Means over
         several variants.
         """
-        fits = self._mean_of("member accuracy", undefended)
-        fits_defended = self._mean_of("member accuracy", defended)
-        found = mean_ci(self._own(attacker, undefended).mean(axis=0))
+        found = mean_ci(self._each(undefended, "accuracy", attacker).mean(axis=0))
+        fits = self._each(undefended, "member accuracy").mean(axis=0)
+        fits_defended = self._each(defended, "member accuracy").mean(axis=0)
         checks: dict[str, Estimate | bool] = {
             f"{attacker} finds members without a defence": found.low > FINDS,
             f"{name} lowers the accuracy on members": paired_difference(fits, fits_defended),
         }
         if keeps:
-            least = keeps * self._mean_of("test accuracy", undefended).mean()
-            kept = bool(self._mean_of("test accuracy", defended).mean() >= least)
-            checks[f"{name} keeps {keeps:.0%} of the test accuracy"] = kept
+            least = keeps * self._each(undefended, "test accuracy").mean()
+            kept = self._each(defended, "test accuracy").mean()
+            claim = f"{name} keeps {keeps:.0%} of the test accuracy"
+            checks[claim] = bool(kept >= least)
         return checks
 
     def better_curve(
@@ -380,9 +384,21 @@ class Comparison:
         curve that lies further down and right, over its whole range (the hypervolume of Zitzler &
         Thiele 1999, of one target at a time, counted from accuracy 0 and AUC 1).
         """
-        first, second = self._dominated(ones, attacker), self._dominated(others, attacker)
+        first = self._dominated(ones, attacker)
+        second = self._dominated(others, attacker)
         effect = self._design_effect(attacker, *ones, *others)
         return paired_difference(first, second, design_effect=effect)
+
+    def _dominated(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
+        """The area that the variants dominate in each unit, `(n,)`."""
+        accuracy = self._each(variants, "test accuracy")
+        private = 1 - self._each(variants, "auc", attacker)
+        order = np.argsort(-accuracy, axis=0)
+        steps = np.take_along_axis(accuracy, order, axis=0)
+        heights = np.take_along_axis(private, order, axis=0)
+        highest = np.maximum.accumulate(heights, axis=0)
+        widths = -np.diff(steps, axis=0, append=0)
+        return np.asarray((widths * highest).sum(axis=0))
 
     def early_stopping(
         self, variant: Hashable | list[Hashable], attacker: str, network: Hashable = None
@@ -402,7 +418,7 @@ class Comparison:
         line: Sequence[Hashable],
         attacker: str,
         other: Hashable | list[Hashable] | None = None,
-        heights: Mapping[Hashable, Sequence[float]] | None = None,
+        heights: Heights | None = None,
     ) -> Estimate:
         """Test accuracy of `variant` minus that of a `line` at the same AUC; minus the same of an
         `other` variant, if any.
@@ -420,21 +436,22 @@ class Comparison:
         """
         if len(line) < 2:
             raise ValueError("a line joins two variants or more")
-        sides = [_listed(variant)] if other is None else [_listed(variant), _listed(other)]
         joined = self._points(line, attacker, heights)
+        sides = [_listed(one) for one in (variant, other) if one is not None]
         compared = [self._points(side, attacker, heights) for side in sides]
 
         def gap(units: FloatArray) -> float:
-            above = [points.above(joined, units) for points in compared]
-            return above[0] if other is None else above[0] - above[1]
+            first, *second = (points.above(joined, units) for points in compared)
+            return first - sum(second)
 
-        reasons = [
-            _unmatched(side, attacker, points, joined)
-            for side, points in zip(sides, compared, strict=True)
-            if points.outside(joined)
-        ]
-        effect = self._design_effect(attacker, *line, *(v for side in sides for v in side))
-        estimate = jackknife(gap, joined.areas.shape[1], effect, resolved=not reasons)
+        reasons = []
+        for side, points in zip(sides, compared, strict=True):
+            if points.outside(joined):
+                reasons.append(_unmatched(side, attacker, points, joined))
+        every = [*line, *(one for side in sides for one in side)]
+        effect = self._design_effect(attacker, *every)
+        number = joined.areas.shape[1]
+        estimate = jackknife(gap, number, effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
     def placebo(self, attacker: str, network: Hashable = None) -> list[dict[str, Any]]:
@@ -465,54 +482,33 @@ class Comparison:
         checks = {}
         for (pruner, sparsity), steps in removed.items():
             shares = [_removed_share(self.results[step], pruner) for step in steps]
-            checks[f"{pruner} removes {sparsity:.0%}"] = min(shares) > sparsity - slack
+            claim = f"{pruner} removes {sparsity:.0%}"
+            checks[claim] = min(shares) > sparsity - slack
         return checks
 
     @property
     def variants(self) -> list[Hashable]:
         """All variants, in their order."""
-        return list(dict.fromkeys([*self.accuracies, *(variant for variant, _ in self.attacks)]))
+        attacked = [variant for variant, _ in self.attacks]
+        return list(dict.fromkeys([*self.accuracies, *attacked]))
 
     @property
     def attackers(self) -> list[str]:
         """The names of all attackers, in their order."""
         return list(dict.fromkeys(name for _, name in self.attacks))
 
-    def _own(self, attacker: str, variants: Sequence[Hashable]) -> FloatArray:
-        """Attack accuracy at its own thresholds of each variant in each unit, `(len(variants), n)`."""
-        return np.array([self.measured(variant, attacker, "accuracy") for variant in variants])
-
-    def _mean_of(self, metric: str, variants: Sequence[Hashable]) -> FloatArray:
-        """An accuracy of each unit's networks, mean over variants, `(n,)`."""
-        return _stacked(self._networks(metric), variants).mean(axis=0)
-
-    def _networks(self, metric: str) -> Mapping[Hashable, Sequence[float]]:
-        return self.accuracies if metric == "test accuracy" else self.members
-
-    def _labels(self, variant: Hashable, attacker: str, fprs: Sequence[float]) -> dict[str, str]:
-        """What a table's columns are called; of a TPR it depends on the number of non-members."""
-        outside = min(one.non_members for one in self._scored(variant, attacker))
-        return LABELS | {f"tpr_at_{100 * fpr:g}%": tpr_label(fpr, outside) for fpr in fprs}
-
-    def _scored(self, variant: Hashable, attacker: str) -> list[TargetScores]:
-        return by_target(self.attacks[variant, attacker])
-
     def _design_effect(self, attacker: str, *variants: Hashable) -> float:
         """Of a list of attacks 1, as experiments are independent."""
         return max(self.design_effects.get((variant, attacker), 1.0) for variant in variants)
 
-    def _areas(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
-        """AUC of each variant in each unit, `(len(variants), n)`."""
-        return np.array([self.measured(variant, attacker) for variant in variants])
-
     def _points(
-        self,
-        variants: Sequence[Hashable],
-        attacker: str,
-        heights: Mapping[Hashable, Sequence[float]] | None,
+        self, variants: Sequence[Hashable], attacker: str, heights: Heights | None
     ) -> Points:
-        heights = self.accuracies if heights is None else heights
-        return Points(self._areas(variants, attacker), _stacked(heights, variants))
+        areas = self._each(variants, "auc", attacker)
+        if heights is None:
+            return Points(areas, self._each(variants, "test accuracy"))
+        given = [heights[variant] for variant in variants]
+        return Points(areas, np.array(given, np.float64))
 
     def _epochs(self, network: Hashable) -> list[Hashable]:
         """The checkpoints of a network (None: of the only one that has some), and its end."""
@@ -520,15 +516,6 @@ class Comparison:
         if len(networks) != 1 or networks[0] not in self.checkpoints:
             raise ValueError(f"early stopping needs one network with checkpoints, not {networks}")
         return [*self.checkpoints[networks[0]], networks[0]]
-
-    def _dominated(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
-        """The area that the variants dominate in each unit, `(n,)`."""
-        private, accuracy = 1 - self._areas(variants, attacker), _stacked(self.accuracies, variants)
-        order = np.argsort(-accuracy, axis=0)
-        steps = np.take_along_axis(accuracy, order, axis=0)
-        heights = np.maximum.accumulate(np.take_along_axis(private, order, axis=0), axis=0)
-        widths = -np.diff(steps, axis=0, append=0)
-        return np.asarray((widths * heights).sum(axis=0))
 
 
 def described(variant: Hashable) -> str:
@@ -543,21 +530,19 @@ def _accuracies(
 ) -> dict[Hashable, Sequence[float]]:
     """An accuracy of each unit of each variant: of a network, or the mean of several."""
     accuracies: dict[Hashable, Sequence[float]] = {}
-    for variant, units_ in signals.items():
-        networks = [unit if isinstance(unit, list | tuple) else [unit] for unit in units_]
-        accuracies[variant] = [_mean(results, unit, name) for unit in networks]
+    for variant, steps in signals.items():
+        means = []
+        for unit in steps:
+            networks = unit if isinstance(unit, list | tuple) else [unit]
+            mean = np.mean([results[step][name] for step in networks])
+            means.append(float(mean))
+        accuracies[variant] = means
     return accuracies
 
 
-def _mean(results: Any, steps: Sequence[Any], name: str) -> float:
-    return float(np.mean([results[step][name] for step in steps]))
-
-
-def _stacked(
-    values: Mapping[Hashable, Sequence[float]], variants: Sequence[Hashable]
-) -> FloatArray:
-    """A number of each variant in each unit, `(len(variants), n)`."""
-    return np.array([values[variant] for variant in variants], dtype=np.float64)
+def _fpr(metric: str) -> float:
+    """The FPR of a metric such as "tpr@0.01"."""
+    return float(metric.removeprefix("tpr@"))
 
 
 def _removed_share(counts: Mapping[str, Any], pruner: str) -> float:
@@ -575,9 +560,10 @@ def _listed(item: Any) -> list[Any]:
 def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Points) -> str:
     """Why variants cannot be compared with a line at matched AUC."""
     names = " and ".join(map(described, side))
-    ends = line.areas.mean(axis=1)
-    areas = " and ".join(f"{area:.3f}" for area in points.areas.mean(axis=1))
+    areas = " and ".join(f"{area:.3f}" for area in points.mean_areas)
+    first = line.mean_areas.min()
+    last = line.mean_areas.max()
     return (
-        f"no epoch has the AUC of {attacker} on {names} (mean {areas}; "
-        f"the epochs reach {ends.min():.3f} to {ends.max():.3f})"
+        f"the AUC of {attacker} on {names} is {areas}, outside the line that serves as "
+        f"comparison ({first:.3f} to {last:.3f})"
     )

@@ -31,9 +31,11 @@ def correlation(
         known = np.concatenate([intercept, known], axis=-1)  # (..., n, 1 + k)
         # Columns may depend on each other, hence the pseudo-inverse; `lstsq` has the same cut-off.
         cutoff = max(known.shape[-2:]) * np.finfo(np.float64).eps
-        rest = pair - known @ (np.linalg.pinv(known, cutoff) @ pair)
+        inverse = np.linalg.pinv(known, cutoff)
+        rest = pair - known @ (inverse @ pair)
     size = np.linalg.norm(rest, axis=-2)  # (..., 2)
-    varies = (size > 1e-9 * np.linalg.norm(pair, axis=-2)).all(axis=-1)
+    whole = np.linalg.norm(pair, axis=-2)
+    varies = (size > 1e-9 * whole).all(axis=-1)
     product = rest.prod(axis=-1).sum(axis=-1)
     value = np.full(product.shape, undefined)
     np.divide(product, size.prod(axis=-1), out=value, where=varies)
@@ -53,8 +55,12 @@ def rank_correlation(
     """
     from scipy.stats import rankdata
 
-    known = None if given is None else rankdata(given, axis=-1)[..., None]
-    return correlation(rankdata(x, axis=-1), rankdata(y, axis=-1), known, undefined)
+    known = None
+    if given is not None:
+        known = rankdata(given, axis=-1)[..., None]
+    first = rankdata(x, axis=-1)
+    second = rankdata(y, axis=-1)
+    return correlation(first, second, known, undefined)
 
 
 def rank_correlation_interval(x: ArrayLike, y: ArrayLike) -> Estimate:
@@ -64,7 +70,9 @@ def rank_correlation_interval(x: ArrayLike, y: ArrayLike) -> Estimate:
     """
     rho = float(rank_correlation(x, y))
     n = np.size(x)
-    error = np.sqrt((1 + rho**2 / 2) / (n - 3))
+    variance = (1 + rho**2 / 2) / (n - 3)
+    reach = 1.96 * np.sqrt(variance)
     transformed = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
-    low, high = np.tanh(transformed + np.array([-1.96, 1.96]) * error)
+    low = np.tanh(transformed - reach)
+    high = np.tanh(transformed + reach)
     return Estimate(rho, float(low), float(high), n)

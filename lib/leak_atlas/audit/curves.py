@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from leak_atlas.audit.rates import FloatArray, checked, resolution
 from leak_atlas.audit.samples import tpr_at_fpr
-from leak_atlas.audit.targets import tpr_over
+from leak_atlas.audit.targets import TargetScores, tpr_mean
 
 __all__ = ["Roc", "roc_band"]
 
@@ -44,10 +44,14 @@ def roc_band(scores: ArrayLike, member: ArrayLike) -> Roc:
         raise ValueError(f"roc_band takes scores (T, N) or (N,), not {np.shape(scores)}")
     non_members = int((~inside).sum(axis=1).min())
     finest = resolution(non_members)
-    places = np.union1d(np.linspace(0, 1, POINTS), np.geomspace(finest, 1, POINTS))
+    linear = np.linspace(0, 1, POINTS)
+    logarithmic = np.geomspace(finest, 1, POINTS)
+    places = np.union1d(linear, logarithmic)
     if lead:
-        points = [tpr_over([{"scores": rows, "member": inside}], fpr) for fpr in places]
+        targets = TargetScores(rows, inside, None)
+        points = [tpr_mean([targets], fpr) for fpr in places]
     else:
         points = [tpr_at_fpr(scores, member, fpr) for fpr in places]
-    value, low, high = np.array([[point.value, point.low, point.high] for point in points]).T
+    ends = np.array([(point.value, point.low, point.high) for point in points])
+    value, low, high = ends.T
     return Roc(places, value, low, high, finest)

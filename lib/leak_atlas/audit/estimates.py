@@ -33,7 +33,8 @@ class Estimate:
 
     def __format__(self, spec: str) -> str:
         spec = spec or ".3f"
-        return f"{self.value:{spec}} [{self.low:{spec}}, {self.high:{spec}}]"
+        value, low, high = (format(one, spec) for one in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]"
 
     def __str__(self) -> str:
         return format(self)
@@ -69,7 +70,8 @@ class Estimate:
         """
         from scipy import special
 
-        stretch = float(special.stdtrit(self.df, (1 + level) / 2) / special.stdtrit(self.df, 0.975))
+        reach = special.stdtrit(self.df, (1 + level) / 2)
+        stretch = float(reach / special.stdtrit(self.df, 0.975))
         low = self.value - (self.value - self.low) * stretch
         high = self.value + (self.high - self.value) * stretch
         least, most = self.bounds
@@ -90,14 +92,16 @@ def least(estimates: Iterable[Estimate]) -> Estimate:
         raise ValueError("need at least one estimate")
     if len(every) == 1:
         return every[0]
+    strict = [e.at(1 - 0.05 / len(every)) for e in every]
+    reasons = dict.fromkeys(e.reason for e in every if e.reason)
     return replace(
         min(every, key=attrgetter("low")),
         value=min(e.value for e in every),
-        high=min(e.at(1 - 0.05 / len(every)).high for e in every),
+        high=min(e.high for e in strict),
         n=min(e.n for e in every),
         resolved=all(e.resolved for e in every),
         error=math.nan,
-        reason="; ".join(dict.fromkeys(e.reason for e in every if e.reason)),
+        reason="; ".join(reasons),
     )
 
 

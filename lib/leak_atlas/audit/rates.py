@@ -20,18 +20,22 @@ __all__ = [
     "balanced_accuracy",
     "cutoff_at_fpr",
     "is_resolved",
+    "resolution",
+    "tpr",
+    "tpr_label",
 ]
-__all__ += ["resolution", "tie_mass", "tpr", "tpr_label"]
 
 
 def checked(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, BoolArray, tuple[int, ...]]:
     """Scores and membership as matrices ``(R, N)``, and the leading shape to give back."""
-    values, inside = np.asarray(scores, dtype=np.float64), np.asarray(member)
+    values = np.asarray(scores, dtype=np.float64)
+    inside = np.asarray(member)
     if inside.dtype != np.bool_:
         raise ValueError(
             f"member must be Boolean, not {inside.dtype}: labels and scores are easily swapped"
         )
-    if values.ndim == 0 or inside.shape not in (values.shape, values.shape[-1:]):
+    fits = inside.shape in (values.shape, values.shape[-1:])
+    if values.ndim == 0 or not fits:
         raise ValueError(
             f"scores {values.shape} need member of shape (N,) or their own shape, not {inside.shape}"
         )
@@ -50,7 +54,9 @@ def single(scores: ArrayLike, member: ArrayLike) -> tuple[FloatArray, FloatArray
     rows, inside, lead = checked(scores, member)
     if lead:
         raise ValueError(f"expected one score vector (N,), got leading shape {lead}")
-    return np.sort(rows[inside]), np.sort(rows[~inside])
+    members = np.sort(rows[inside])
+    others = np.sort(rows[~inside])
+    return members, others
 
 
 def each(
@@ -58,8 +64,10 @@ def each(
 ) -> FloatArray:
     """``measure(scores of members, scores of non-members)`` of every vector, ``(...)``."""
     rows, inside, lead = checked(scores, member)
-    values = [measure(row[own], row[~own]) for row, own in zip(rows, inside, strict=True)]
-    return np.array(values, dtype=np.float64).reshape(lead)[()]
+    values = np.empty(len(rows))
+    for place, (row, own) in enumerate(zip(rows, inside, strict=True)):
+        values[place] = measure(row[own], row[~own])
+    return values.reshape(lead)[()]
 
 
 def mann_whitney(inside: FloatArray, outside: FloatArray) -> float:
@@ -144,14 +152,6 @@ def tpr(scores: ArrayLike, member: ArrayLike, fpr: float) -> FloatArray:
     return each(scores, member, rate)
 
 
-def tie_mass(scores: ArrayLike) -> FloatArray:
-    """Share of the samples that have the highest score, ``(..., N)`` to ``(...)``; 1/N when the top
-    is unique.
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    return np.mean(values == values.max(axis=-1, keepdims=True), axis=-1)
-
-
 def resolution(non_members: int) -> float:
     """The smallest FPR above zero that ``non_members`` samples can show."""
     return 1 / non_members
@@ -174,4 +174,6 @@ def tpr_label(fpr: float, non_members: int) -> str:
         return "TPR at zero false positives"
     label = f"TPR at {100 * fpr:g} % FPR"
     expected = (allowed + 1) / (non_members + 1)  # mean of the true FPR of the threshold
-    return f"{label} ({100 * expected:.2g} % expected)" if expected > 1.1 * fpr else label
+    if expected > 1.1 * fpr:
+        label += f" ({100 * expected:.2g} % expected)"
+    return label

@@ -29,12 +29,14 @@ def clopper_pearson(
     hits = np.asarray(k, dtype=np.float64)
     total = np.asarray(n, dtype=np.float64)
     tail = (1 - level) / 2
-    if np.any(hits < 0) or np.any(hits > total) or np.any(total < 1):
-        raise ValueError("need 0 <= k <= n and n >= 1")
     misses = total - hits
+    if np.any((hits < 0) | (misses < 0) | (total < 1)):
+        raise ValueError("need 0 <= k <= n and n >= 1")
     low = special.betaincinv(np.maximum(hits, 1), misses + 1, tail)
     high = special.betaincinv(hits + 1, np.maximum(misses, 1), 1 - tail)
-    return np.where(hits > 0, low, 0.0)[()], np.where(misses > 0, high, 1.0)[()]
+    low = np.where(hits > 0, low, 0.0)
+    high = np.where(misses > 0, high, 1.0)
+    return low[()], high[()]
 
 
 def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 0.95) -> Estimate:
@@ -58,18 +60,17 @@ def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 
     low, high = clopper_pearson(hits, inside.size, level)
 
     tails = [(1 - level) / 2, (1 + level) / 2]
-    fewest, most = (int(count) for count in stats.binom.ppf(tails, number, fpr))
-    stricter = np.mean(inside >= outside[number - fewest]) if fewest > 0 else 0.0
-    laxer = np.mean(inside > outside[-1 - most]) if most < number else 1.0
+    fewest, most = stats.binom.ppf(tails, number, fpr).astype(int)
+    stricter = 0.0
+    if fewest > 0:
+        stricter = np.mean(inside >= outside[number - fewest])
+    laxer = 1.0
+    if most < number:
+        laxer = np.mean(inside > outside[-1 - most])
     below = float(np.hypot(value - low, max(0.0, value - stricter)))
     above = float(np.hypot(high - value, max(0.0, laxer - value)))
-    return Estimate(
-        value,
-        max(0.0, value - below),
-        min(1.0, value + above),
-        inside.size + number,
-        is_resolved(fpr, number),
-    )
+    ends = max(0.0, value - below), min(1.0, value + above)
+    return Estimate(value, *ends, inside.size + number, is_resolved(fpr, number))
 
 
 def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
@@ -81,14 +82,16 @@ def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     reaches 1 - .025^(1/m).
     """
     rows, members, _ = checked(scores, member)
-    inside, outside = rows[:, members[0]], rows[:, ~members[0]]
+    inside = rows[:, members[0]]
+    outside = rows[:, ~members[0]]
     fewer = min(inside.shape[1], outside.shape[1])
     total = np.zeros((len(rows), len(rows)))
     if fewer > 1:
-        for own, other in ((inside, outside), (outside, inside)):
-            total += np.atleast_2d(np.cov(placements(own, other))) / own.shape[1]
+        total += np.cov(placements(inside, outside)) / inside.shape[1]
+        total += np.cov(placements(outside, inside)) / outside.shape[1]
     certain = np.diag(total) <= 0
-    total[certain, certain] = ((1 - 0.025 ** (1 / fewer)) / 1.959964) ** 2
+    reach = 1 - 0.025 ** (1 / fewer)
+    total[certain, certain] = (reach / 1.959964) ** 2
     return total
 
 
@@ -96,8 +99,10 @@ def placements(own: FloatArray, other: FloatArray) -> FloatArray:
     """The share of `other (P, m)` below each score of `own (P, n)`, ties counted one half."""
     from scipy.stats import rankdata
 
-    among_all = rankdata(np.concatenate([own, other], axis=1), axis=1)[:, : own.shape[1]]
-    return (among_all - rankdata(own, axis=1)) / other.shape[1]
+    both = np.concatenate([own, other], axis=1)
+    among_all = rankdata(both, axis=1)[:, : own.shape[1]]
+    among_own = rankdata(own, axis=1)
+    return (among_all - among_own) / other.shape[1]
 
 
 def delong_difference(
@@ -110,7 +115,8 @@ def delong_difference(
     """
     if np.array_equal(member, others):
         both = delong(np.stack([first, second]), member)
-        return float(both[0, 0] + both[1, 1] - 2 * both[0, 1])
+        covariance = both[0, 1]
+        return float(np.trace(both) - 2 * covariance)
     return _variance(first, member) + _variance(second, others)
 
 
@@ -128,13 +134,18 @@ def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> E
     from scipy import special
 
     inside, outside = single(scores, member)
-    value, n = mann_whitney(inside, outside), inside.size + outside.size
+    value = mann_whitney(inside, outside)
+    n = inside.size + outside.size
     if min(inside.size, outside.size) < 2:
         return Estimate(value, 0.0, 1.0, n, resolved=False)
     error = float(np.sqrt(_variance(scores, member)))
     reach = float(-special.ndtri((1 - level) / 2)) * error
     if value in (0, 1):
-        return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), n, error=error)
-    ends = special.expit(special.logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
-    low, high = ends.tolist()
+        low = max(0.0, value - reach)
+        high = min(1.0, value + reach)
+        return Estimate(value, low, high, n, error=error)
+    centre = special.logit(value)
+    stretched = reach / (value * (1 - value))
+    low = float(special.expit(centre - stretched))
+    high = float(special.expit(centre + stretched))
     return Estimate(value, low, high, n, error=error)

@@ -33,7 +33,6 @@ __all__ = [
     "own_rates",
     "paired_difference",
     "share_of_chosen",
-    "tpr_over",
 ]
 
 HEADLINE_FPRS = (0.01, 0.001, 0.00001)
@@ -74,9 +73,9 @@ def by_target(stored: Scored | Sequence[Scored]) -> list[TargetScores]:
     experiments = []
     for one in [stored] if isinstance(stored, Mapping) else stored:
         scores, member, _ = checked(one["scores"], one["member"])
-        named = np.broadcast_to(one.get("thresholds", np.nan), len(scores))
-        thresholds = None if np.isnan(named).any() else np.asarray(named, np.float64)
-        experiments.append(TargetScores(scores, member, thresholds))
+        thresholds = np.asarray(one.get("thresholds", np.nan), np.float64)
+        named = not np.isnan(thresholds).any()
+        experiments.append(TargetScores(scores, member, thresholds if named else None))
     return experiments
 
 
@@ -98,17 +97,21 @@ def mean_ci(
     from scipy import special
 
     units = np.asarray(values, dtype=np.float64).reshape(-1)
-    if units.size == 0 or np.isnan(units).any():
+    number = units.size
+    if number == 0 or np.isnan(units).any():
         raise ValueError("need at least one value and no NaN")
+    least, most = bounds
     mean = float(units.mean())
-    if units.size == 1:
-        return Estimate(mean, bounds[0], bounds[1], 1, resolved=False, bounds=bounds)
-    error = float(units.std(ddof=1) * np.sqrt(design_effect / units.size))
-    df = units.size - 1
+    if number == 1:
+        return Estimate(mean, least, most, 1, resolved=False, bounds=bounds)
+    if design_effect > DEPENDENT and number < FEWEST:
+        resolved = False
+    error = float(units.std(ddof=1) * np.sqrt(design_effect / number))
+    df = number - 1
     reach = float(special.stdtrit(df, (1 + level) / 2)) * error
-    resolved = resolved and (design_effect <= DEPENDENT or units.size >= FEWEST)
-    low, high = max(bounds[0], mean - reach), min(bounds[1], mean + reach)
-    return Estimate(mean, low, high, units.size, resolved, error, df, bounds=bounds)
+    low = max(least, mean - reach)
+    high = min(most, mean + reach)
+    return Estimate(mean, low, high, number, resolved, error, df, bounds=bounds)
 
 
 def jackknife(
@@ -125,7 +128,9 @@ def jackknife(
     value = statistic(every)
     if n == 1:
         return mean_ci([value], resolved=resolved)
-    without = np.array([statistic(np.delete(every, unit)) for unit in every])
+    without = np.empty(n)
+    for unit in every:
+        without[unit] = statistic(np.delete(every, unit))
     influence = (n - 1) * (without.mean() - without)
     return mean_ci(value + influence, design_effect=design_effect, resolved=resolved)
 
@@ -139,9 +144,10 @@ def share_of_chosen(true: ArrayLike, chosen: ArrayLike) -> Estimate:
     counted = np.asarray(chosen, bool)
     among = counted.sum(axis=0)
     hits = (np.asarray(true, bool) & counted).sum(axis=0)
-    if not among.any():
+    some = among > 0
+    if not some.any():
         return Estimate(np.nan, 0.0, 1.0, 0, resolved=False, bounds=(0, 1))
-    return mean_ci(hits[among > 0] / among[among > 0], bounds=(0, 1))
+    return mean_ci(hits[some] / among[some], bounds=(0, 1))
 
 
 def paired_difference(
@@ -150,7 +156,8 @@ def paired_difference(
     """Mean of ``a - b`` over units that were measured under both (same target, same seed); see
     `mean_ci`.
     """
-    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    first = np.asarray(a, dtype=np.float64)
+    second = np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"paired values need one shape (n,), got {first.shape} and {second.shape}")
     return mean_ci(first - second, level, design_effect=design_effect)
@@ -162,8 +169,8 @@ def deviations(values: ArrayLike) -> FloatArray:
     Their paired difference tells which of two variants varies more from run to run (Brown &
     Forsythe 1974).
     """
-    units_ = np.asarray(values, np.float64)
-    return np.abs(units_ - np.median(units_))
+    measured = np.asarray(values, np.float64)
+    return np.abs(measured - np.median(measured))
 
 
 def audit(
@@ -189,28 +196,31 @@ def audit(
     experiments = by_target(found)
     effect = design_effect if len(experiments) == 1 else 1.0
     row = {"auc": mean_ci(units(experiments, auc), bounds=(0, 1), design_effect=effect)}
-    right = own_accuracy(experiments)
-    if right is not None:
-        row["accuracy"] = mean_ci(right, bounds=(0, 1))
+    if all(one.thresholds is not None for one in experiments):
+        row["accuracy"] = mean_ci(own_accuracy(experiments), bounds=(0, 1))
         guess = units(experiments, _majority)
         share = float(guess.mean())
         row["majority"] = Estimate(share, share, share, guess.size)
     best = units(experiments, balanced_accuracy)
     row["best_balanced_accuracy"] = mean_ci(best, bounds=(0, 1), design_effect=effect)
     for fpr in fprs:
-        row[f"tpr_at_{100 * fpr:g}%"] = _tpr_mean(experiments, fpr)
+        row[tpr_key(fpr)] = tpr_mean(experiments, fpr)
     return row
 
 
-def tpr_over(found: Sequence[Scored], fpr: float) -> Estimate:
+def tpr_key(fpr: float) -> str:
+    """The name of a TPR in a row of `audit`."""
+    return f"tpr_at_{100 * fpr:g}%"
+
+
+def tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
     """Mean over targets of the `tpr` at an FPR of each target's own; interval as `audit` says."""
-    return _tpr_mean(by_target(found), fpr)
-
-
-def _tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
-    rates, hits, members = [], 0.0, 0
+    rates = []
+    hits = 0.0
+    members = 0
     for one in found:
-        rate, inside = tpr(one.scores, one.member, fpr), one.member.sum(axis=1)
+        rate = tpr(one.scores, one.member, fpr)
+        inside = one.member.sum(axis=1)
         rates.append(rate)
         hits += rate @ inside
         members += inside.sum()
@@ -229,8 +239,9 @@ def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArra
     are equal the correlation is 0.
     """
     first, second = by_target([one, other])
-    same = np.array_equal(first.member, second.member)
-    if not same or not np.array_equal(one.get("index", ()), other.get("index", ())):
+    same_members = np.array_equal(first.member, second.member)
+    same_samples = np.array_equal(one.get("index", ()), other.get("index", ()))
+    if not same_members or not same_samples:
         raise ValueError("two attacks agree or not on the same samples of the same targets")
     correlations = []
     for own, others, inside in zip(first.scores, second.scores, first.member, strict=True):
@@ -246,13 +257,15 @@ def units(found: Sequence[TargetScores], measure: Callable[[Any, Any], ArrayLike
     return _means([measure(one.scores, one.member) for one in found])
 
 
-def own_accuracy(found: Sequence[TargetScores]) -> FloatArray | None:
-    """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`; None:
-    it names none.
+def own_accuracy(found: Sequence[TargetScores]) -> FloatArray:
+    """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`.
+    ValueError where it names none.
     """
-    if any(one.thresholds is None for one in found):
-        return None
-    return _means([(one.called() == one.member).mean(axis=1) for one in found])
+    accuracies = []
+    for one in found:
+        right = one.called() == one.member
+        accuracies.append(right.mean(axis=1))
+    return _means(accuracies)
 
 
 def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]:
@@ -261,11 +274,12 @@ def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]
 
     ValueError where the attacker names no threshold.
     """
-    hits, alarms = [], []
+    hits = []
+    alarms = []
     for one in by_target(found):
-        called, outside = one.called(), ~one.member
-        hits.append((called & one.member).sum(axis=1) / one.member.sum(axis=1))
-        alarms.append((called & outside).sum(axis=1) / outside.sum(axis=1))
+        called = one.called()
+        hits.append(called.mean(axis=1, where=one.member))
+        alarms.append(called.mean(axis=1, where=~one.member))
     return _means(hits), _means(alarms)
 
 

@@ -44,6 +44,11 @@ class Role(IntEnum):
 UNUSED, MEMBER, NONMEMBER, DEV, REFERENCE, TEST = Role
 
 
+def in_pool(role: np.ndarray) -> np.ndarray:
+    """Which samples are members or non-members."""
+    return np.isin(role, (MEMBER, NONMEMBER))
+
+
 class _Purpose(IntEnum):
     """Each draw has its own stream. A purpose keeps its number for ever: roles, hence stored
     results, depend on it.

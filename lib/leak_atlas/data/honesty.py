@@ -80,7 +80,7 @@ def blind(
     from sklearn.linear_model import LogisticRegression
 
     member = np.asarray(member, bool)
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+    rng = np.random.default_rng(seed)
     others = rng.permutation(np.flatnonzero(~member))
     members = rng.permutation(np.flatnonzero(member))
     most = min(len(others), len(members), SAMPLES // 2)

@@ -66,9 +66,10 @@ def _rows_of_original(name: str, original: Original) -> list[str]:
 
 def added(entry: Entry) -> str:
     """What became of a user's files: the set, how networks read it, and how to use it."""
-    parts = f"{entry.train:,} train and {entry.test:,} test samples of {len(entry.classes)} classes"
+    facts = f"{entry.name} is ready: {entry.kind} of shape {entry.shape}"
+    parts = f"{entry.train:,} train and {entry.test:,} test samples"
     note = f"; {entry.note}" if entry.note else ""
-    lines = [f"{entry.name} is ready: {entry.kind} of shape {entry.shape}, {parts}{note}"]
+    lines = [f"{facts}, {parts} of {len(entry.classes)} classes{note}"]
     if entry.kind == "images":
         mean = ",".join(f"{value:.6g}" for value in entry.mean)
         std = ",".join(f"{value:.6g}" for value in entry.std)

@@ -133,21 +133,16 @@ def _folder(path: Path) -> _Raw:
     files: list[Path] = []
     counts = []
     for root in parts if split else [path]:
-        for folder in _visible(root):
-            if folder.is_dir():
-                files += _pictures_of_class(folder)
+        for folder in filter(Path.is_dir, _visible(root)):
+            inside = _visible(folder)
+            if not inside:
+                raise BadInput(f"the folder {folder.name!a} has no pictures; fill or remove it")
+            files += inside
         counts.append(len(files))
     samples = np.empty(len(files), object)
     samples[:] = files
     classes = np.array([file.parent.name for file in files], str)
     return _Raw(samples, classes, counts[0] if split else None)
-
-
-def _pictures_of_class(folder: Path) -> list[Path]:
-    files = _visible(folder)
-    if not files:
-        raise BadInput(f"the folder {folder.name!a} has no pictures; fill or remove it")
-    return files
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -161,15 +156,16 @@ def _npz(path: Path) -> _Raw:
         return _Raw(arrays["x"], arrays["y"])
     if not {"x_train", "y_train", "x_test", "y_test"} <= arrays.keys():
         raise BadInput(f"it holds {[*arrays]}; name them x, y or x_train, y_train, x_test, y_test")
-    x = [arrays[f"x_{part}"] for part in PARTS]
-    y = [arrays[f"y_{part}"] for part in PARTS]
-    for samples, labels in zip(x, y, strict=True):
-        _check_labels(labels, len(samples))
-    train_shape = x[0].shape[1:]
-    test_shape = x[1].shape[1:]
-    if train_shape != test_shape:
-        raise BadInput(f"samples of x_train are {train_shape}, of x_test {test_shape}")
-    return _Raw(np.concatenate(x), np.concatenate(y), len(y[0]))
+    train = arrays["x_train"]
+    test = arrays["x_test"]
+    _check_labels(arrays["y_train"], len(train))
+    _check_labels(arrays["y_test"], len(test))
+    if train.shape[1:] != test.shape[1:]:
+        why = f"samples of x_train are {train.shape[1:]}, of x_test {test.shape[1:]}"
+        raise BadInput(why)
+    x = np.concatenate([train, test])
+    y = np.concatenate([arrays["y_train"], arrays["y_test"]])
+    return _Raw(x, y, len(train))
 
 
 def _csv(path: Path, label: str) -> _Raw:
@@ -222,11 +218,10 @@ def _measured(x: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
     """The sizes (H, W) of images or picture files, each once, and their channels."""
     if x.dtype == object:
         return _measured_files(x)
-    of_images = x.ndim in (3, 4) and x.shape[3:] in ((), (1,), (3,))
-    if x.dtype != np.uint8 or not of_images:
+    channels = x.shape[3:] or (1,)
+    if x.dtype != np.uint8 or x.ndim < 3 or channels not in ((1,), (3,)):
         raise BadInput(f"x is {x.dtype} of shape {x.shape}; {FORMS}")
-    channels = x.shape[3] if x.ndim == 4 else 1
-    return {x.shape[1:3]}, channels
+    return {x.shape[1:3]}, channels[0]
 
 
 def _measured_files(files: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
@@ -274,7 +269,9 @@ def _moments(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
         scaler.partial_fit(batch.reshape(-1, x.shape[3]))
     mean = scaler.mean_ / 255
     std = np.sqrt(scaler.var_) / 255
-    return tuple(mean.round(6).tolist()), tuple(std.round(6).tolist())
+    means = mean.round(6).tolist()
+    deviations = std.round(6).tolist()
+    return tuple(means), tuple(deviations)
 
 
 def _describe(ready: Path, entry: Entry) -> None:
@@ -285,8 +282,10 @@ def _describe(ready: Path, entry: Entry) -> None:
     del facts["name"]
     lines = []
     for field, value in facts.items():
-        lines.append(f"{field} = {json.dumps(value, ensure_ascii=False)}\n")
-    (ready / registry.DESCRIPTION).write_text("".join(lines), "utf-8")
+        text = json.dumps(value, ensure_ascii=False)
+        lines.append(f"{field} = {text}\n")
+    path = ready / registry.DESCRIPTION
+    path.write_text("".join(lines), "utf-8")
 
 
 # ---------------------------------------------------------------- checks
@@ -322,10 +321,10 @@ def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -
         return
     if not channels:
         raise BadInput("--mean and --std are for images: rows of numbers are standardised")
-    fit = len(mean) == len(std) == channels
-    fit = fit and all(0 <= value <= 1 for value in mean)
-    fit = fit and all(0 < value <= 1 for value in std)
-    if not fit:
+    number_fits = len(mean) == len(std) == channels
+    mean_fits = all(0 <= value <= 1 for value in mean)
+    std_fits = all(0 < value <= 1 for value in std)
+    if not (number_fits and mean_fits and std_fits):
         raise BadInput(
             f"--mean and --std take {channels} values each, one a channel, in units of pixel / "
             "255: from 0 to 1, and std above 0"

@@ -11,9 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -33,7 +31,6 @@ __all__ = ["EMBEDDED", "Samples", "absent", "load", "prepare", "preparing", "the
 DEAL = 20_000  # the stream that permutes labels
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
 TYPES = {"images": np.uint8, "bits": np.uint8, "numbers": np.float32}
-STALE = 86_400  # seconds after which an unfinished preparation was killed
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,23 +109,10 @@ def _read(entry: Entry, source: Path) -> Read:
     remedy = sources.again(entry)
     with sources.reading(f"{entry.name}: the files in {source}", remedy):
         samples, labels = READERS[entry.format](entry, source)
-    if entry.files[0] == entry.archive:  # no file has a digest
-        _check_balance(entry, source, labels)
+    if len(labels) != entry.size:
+        why = f"{source} has {len(labels):,} samples, not {entry.size:,}"
+        raise BadInput(f"{entry.name}: {why}; {remedy}")
     return samples, labels.astype(np.int64)
-
-
-def _check_balance(entry: Entry, source: Path, labels: np.ndarray) -> None:
-    """BadInput where classes do not have the same number of samples in each part."""
-    classes = len(entry.classes)
-    train_size = entry.train // classes
-    test_size = entry.test // classes
-    train_counts = np.bincount(labels[: entry.train], minlength=classes)
-    test_counts = np.bincount(labels[entry.train :], minlength=classes)
-    balanced = (train_counts == train_size).all() and (test_counts == test_size).all()
-    if not balanced:
-        expected = f"{train_size:,} train and {test_size:,} test samples of each class"
-        why = f"{source} does not have {expected}"
-        raise BadInput(f"{entry.name}: {why}; {sources.again(entry)}")
 
 
 # ---------------------------------------------------------------- prepared
@@ -245,9 +229,6 @@ def preparing(at: Path) -> Iterator[Path]:
     parent = at.parent
     try:
         parent.mkdir(parents=True, exist_ok=True)
-        for old in parent.glob(".preparing-*"):
-            if time.time() - old.stat().st_mtime > STALE:
-                shutil.rmtree(old, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=".preparing-", dir=parent) as scratch:
             ready = Path(scratch) / "prepared"
             ready.mkdir()
@@ -277,8 +258,8 @@ def write(
     if kind == "text":
         texts = [str(text).encode() for text in samples]
         lengths = [len(text) for text in texts]
-        joined = np.frombuffer(b"".join(texts), np.uint8)
-        np.save(into / "text.npy", joined)
+        joined = b"".join(texts)
+        np.save(into / "text.npy", np.frombuffer(joined, np.uint8))
         np.save(into / "ends.npy", np.cumsum(lengths, dtype=np.int64))
     else:
         path = into / f"{kind}.npy"
@@ -294,11 +275,11 @@ def _texts(at: Path) -> np.ndarray:
     """The texts in the folder `at`: (N,) of variable-width strings. ValueError where they do not
     fit together.
     """
-    text = np.load(at / "text.npy", mmap_mode="r")
-    ends = np.load(at / "ends.npy")
-    starts = np.concatenate([[0], ends[:-1]])
-    if len(text) != ends[-1] or (ends < starts).any():
+    text = np.load(at / "text.npy").tobytes()
+    ends = np.load(at / "ends.npy").tolist()
+    starts = [0, *ends[:-1]]
+    if len(text) != ends[-1] or ends != sorted(ends):
         raise ValueError(f"{len(text):,} bytes of text do not fit their {len(ends):,} ends")
     bounds = zip(starts, ends, strict=True)
-    texts = (text[start:end].tobytes().decode() for start, end in bounds)
+    texts = (text[start:end].decode() for start, end in bounds)
     return np.fromiter(texts, np.dtypes.StringDType(), len(ends))

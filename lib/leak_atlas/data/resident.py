@@ -65,21 +65,21 @@ class Resident:
     @property
     def row(self) -> Tensor:
         """Factor and subtrahend that normalise one row of a uint8 image: `(2, width * channels)`."""
-        return self._once(
-            "row",
-            0,
-            lambda: torch.stack([1 / (255 * self.std), self.mean / self.std]).repeat(
-                1, self.shape[1]
-            ),
-        )
+
+        def made() -> Tensor:
+            factor = 1 / (255 * self.std)
+            subtrahend = self.mean / self.std
+            _, width, _ = self.shape
+            return torch.stack([factor, subtrahend]).repeat(1, width)
+
+        return self._once("row", 0, made)
 
     def padded(self, crop: int) -> Tensor:
         """The images with `crop` zero pixels on each side."""
         if crop == 0:
             return self.samples
-        return self._once(
-            "padded", crop, lambda: functional.pad(self.samples, (0, 0, crop, crop, crop, crop))
-        )
+        sides = (0, 0, crop, crop, crop, crop)
+        return self._once("padded", crop, lambda: functional.pad(self.samples, sides))
 
     def window(self, crop: int) -> Tensor:
         """Where the pixels of a crop lie in a padded image, counted from the crop's first: `(2,
@@ -87,9 +87,11 @@ class Resident:
 
         def made() -> Tensor:
             height, width, _ = self.shape
-            row = torch.arange(height, device=self.device)[:, None] * (width + 2 * crop)
+            row = torch.arange(height, device=self.device) * (width + 2 * crop)
             column = torch.arange(width, device=self.device)
-            return torch.stack([row + column, row + column.flip(0)]).flatten(1)
+            as_they_are = row[:, None] + column
+            mirrored = row[:, None] + column.flip(0)
+            return torch.stack([as_they_are, mirrored]).flatten(1)
 
         return self._once("window", crop, made)
 
@@ -106,13 +108,17 @@ def resident(data: Data, device: str = "cpu") -> Resident:
     if entry.kind == "text":
         x = words.encoded(x, read.train, data.words, data.length)
     elif entry.kind == "numbers":
-        mean, std = (of(x[: read.train], axis=0, dtype=np.float64) for of in (np.mean, np.std))
-        x = ((x - mean) / np.where(std > 0, std, 1)).astype(np.float32)
-    labels = torch.tensor(readers.labels(data, read), dtype=torch.int64, device=device)
-    pixels = [
-        torch.tensor(moment, dtype=torch.float32, device=device)
-        for moment in (entry.mean, entry.std)
-    ]
+        train = x[: read.train]
+        mean = train.mean(axis=0, dtype=np.float64)
+        std = train.std(axis=0, dtype=np.float64)
+        varying = np.where(std > 0, std, 1)
+        x = ((x - mean) / varying).astype(np.float32)
+    labels = readers.labels(data, read)
     return Resident(
-        torch.tensor(x, device=device), labels, pixels[0], pixels[1], read.train, len(entry.classes)
+        samples=torch.tensor(x, device=device),
+        labels=torch.tensor(labels, dtype=torch.int64, device=device),
+        mean=torch.tensor(entry.mean, dtype=torch.float32, device=device),
+        std=torch.tensor(entry.std, dtype=torch.float32, device=device),
+        train=read.train,
+        classes=len(entry.classes),
     )

@@ -17,10 +17,12 @@ def vocabulary(texts: np.ndarray, words: int) -> dict[str, int]:
     from sklearn.feature_extraction.text import CountVectorizer
 
     counter = CountVectorizer(token_pattern=WORD)
-    counts = np.asarray(counter.fit_transform(texts.tolist()).sum(axis=0))[0]
+    by_text = counter.fit_transform(texts.tolist())
+    counts = np.asarray(by_text.sum(axis=0))[0]
     known = counter.get_feature_names_out()  # by the alphabet
     order = np.argsort(-counts, kind="stable")[: words - 2]
-    return {str(known[place]): number for number, place in enumerate(order, 2)}
+    frequent = known[order].tolist()
+    return {word: number for number, word in enumerate(frequent, 2)}
 
 
 def encoded(texts: np.ndarray, train: int, words: int, length: int) -> np.ndarray:
@@ -36,6 +38,9 @@ def encoded(texts: np.ndarray, train: int, words: int, length: int) -> np.ndarra
     split = CountVectorizer(token_pattern=WORD).build_analyzer()
     out = np.full((len(texts), length), PADDING, np.int32)
     for row, text in zip(out, texts.tolist(), strict=True):
-        numbers = [number.get(word, UNKNOWN) for word in split(text)[:length]] or [UNKNOWN]
+        first = split(text)[:length]
+        numbers = [number.get(word, UNKNOWN) for word in first]
         row[: len(numbers)] = numbers
+        if not numbers:
+            row[0] = UNKNOWN
     return out

@@ -43,7 +43,10 @@ def grid(offsets: Tensor, axis: int) -> Tensor:
     moved = offsets.float().permute(0, 3, 1, 2)
     y = torch.arange(height, device=offsets.device)[:, None].expand_as(moved)
     x = torch.arange(width, device=offsets.device).expand_as(moved)
-    x, y = (x + moved, y) if axis == 2 else (x, y + moved)
+    if axis == 2:
+        x = x + moved
+    else:
+        y = y + moved
     right = (2 * x + 1) / width - 1  # -1 to 1 are the borders of the map
     down = (2 * y + 1) / height - 1
     return torch.stack([right, down], dim=-1).flatten(0, 1)
@@ -58,8 +61,9 @@ def sample(x: Tensor, where: Tensor) -> Tensor:
     """
     b, h, w, c = x.shape
     groups = len(where) // b
-    maps = x.float().permute(0, 3, 1, 2).reshape(b * groups, c // groups, h, w)
-    sampled = functional.grid_sample(maps, where, align_corners=False)
+    maps = x.float().permute(0, 3, 1, 2)
+    by_group = maps.reshape(b * groups, c // groups, h, w)
+    sampled = functional.grid_sample(by_group, where, align_corners=False)
     return sampled.view(b, c, h, w).permute(0, 2, 3, 1)
 
 
@@ -229,8 +233,8 @@ def _initialise(net: Net) -> None:
         if isinstance(module, nn.Linear):
             nn.init.trunc_normal_(module.weight, std=0.02)
         elif isinstance(module, nn.Conv2d):
-            kernel = module.kernel_size[0] * module.kernel_size[1]
-            fan_out = kernel * module.out_channels // module.groups
+            height, width = module.kernel_size
+            fan_out = height * width * module.out_channels // module.groups
             nn.init.normal_(module.weight, std=math.sqrt(2 / fan_out))
         else:
             continue

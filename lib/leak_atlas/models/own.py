@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from leak_atlas import BadInput, nearest, reason
+from leak_atlas import BadInput, nearest
 from leak_atlas.models.net import Dropout, Net, Parts
 
 OUTPUT = "output"  # the name of the last part, whose features are the logits
@@ -133,31 +133,3 @@ def _prepare(module: nn.Module) -> None:
         for name, child in owner.named_children():
             if type(child) is nn.Dropout:
                 setattr(owner, name, Dropout(child.p))
-
-
-def misfits(
-    module: nn.Module,
-    stages: tuple[str, ...],
-    description: str,
-    x: Tensor,
-    classes: int,
-) -> list[str]:
-    """Why a module cannot be trained on samples like `x (n, ...)` or read at its stages; empty where
-    it can.
-
-    The module is called in training mode and in evaluation mode, so its statistics may change.
-    """
-    try:
-        net = Own(module, stages, description)
-        with torch.no_grad():
-            shapes = {tuple(net.train(mode)(x).shape) for mode in (True, False)}
-            list(net.features(x))
-    except BadInput as error:
-        return [str(error)]
-    except Exception as error:  # the user's code may raise anything
-        return [f"{description} fails on samples {tuple(x.shape)}: {reason(error)}"]
-    wrong = shapes - {(len(x), classes)}
-    return [
-        f"{description} gives logits {shape} of {len(x)} samples, and the data have {classes} classes"
-        for shape in wrong
-    ]

@@ -135,7 +135,7 @@ class Subject:
     @property
     def pool(self) -> np.ndarray:
         """Whether each sample is a member or a non-member, `(n,)`."""
-        return np.isin(self.role, (Role.MEMBER, Role.NONMEMBER))
+        return designs.in_pool(self.role)
 
     def samples(self, role: Role) -> Tensor:
         """Places in the data set of the samples with a role."""

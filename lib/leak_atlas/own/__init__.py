@@ -48,8 +48,7 @@ def audit(arrays: Logits | Mapping[str, ArrayLike]) -> Result:
     """
     if isinstance(arrays, Logits):
         return findings.attack(arrays)
-    logits.known(arrays)
-    return findings.attack(_arrays(**arrays))
+    return findings.attack(logits.checked(arrays))
 
 
 def lira(

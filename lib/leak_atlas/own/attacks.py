@@ -11,12 +11,9 @@ from leak_atlas.attacks import lira, rmia, threshold  # noqa: F401 (they registe
 from leak_atlas.attacks.case import infer, learn
 from leak_atlas.attacks.signals import score
 from leak_atlas.audit import BoolArray, FloatArray
-from leak_atlas.engine.compute import Arrays
 from leak_atlas.own.logits import Logits
 from leak_atlas.recipe import BASE, RMIA, Attacker, LiRA, Network, Threshold
 
-# Shadow models a side, in the mean, below which a sample's own variance is mostly noise (`lira`).
-OWN_VARIANCE = 30
 # At 1 % FPR 16 shadow models find .9 of what 64 find with BASE, .67 with LiRA online (20 targets of
 # `logits.example`).
 ENOUGH = 16
@@ -52,50 +49,38 @@ class Shadowed(NamedTuple):
 
     def lacking(self, arrays: Logits) -> str:
         """What is missing to run the attack; "": nothing."""
-        attacker, trained, can = self.attacker, arrays.trained, self.scorable(arrays)
-        needed = zip(arrays.counts, (self.inside, self.outside), strict=True)
-        counts = [count for count, number in needed if number]
-        of_lira = isinstance(attacker, LiRA)
-        own_variance = isinstance(attacker, LiRA) and attacker.variance == "per_sample"
-        few_in_mean = min((count.mean() for count in counts), default=0) < OWN_VARIANCE
-        single = min((count[can].max(initial=0) for count in counts), default=0) < 2
-        one_sided = not (can & arrays.member).any() or not (can & ~arrays.member).any()
-        conditions = [
-            (
-                not attacker.by_sample and (trained.all() or not trained.any()),
-                "shadow models with members and non-members among these samples",
-            ),
-            (
-                attacker.compares and arrays.population is None,
-                "a population, Z samples that no model trained on",
-            ),
-            (
-                own_variance and few_in_mean,
-                f"{OWN_VARIANCE} shadow models of a sample, in the mean, on each side",
-            ),
-            (of_lira and single, "two shadow models of a sample on each side"),
-            (one_sided, "more shadow models of each sample"),
-        ]
-        return next((lack for missing, lack in conditions if missing), "")
+        trained = arrays.trained
+        if not self.attacker.by_sample and (trained.all() or not trained.any()):
+            return "shadow models with members and non-members among these samples"
+        if self.attacker.compares and arrays.population is None:
+            return "a population, Z samples that no model trained on"
+        can = self.scorable(arrays)
+        if isinstance(self.attacker, LiRA) and not self._varies(arrays, can):
+            return "two shadow models of a sample on each side"
+        scored_members = can & arrays.member
+        scored_others = can & ~arrays.member
+        if not scored_members.any() or not scored_others.any():
+            return "more shadow models of each sample"
+        return ""
+
+    def _varies(self, arrays: Logits, can: BoolArray) -> bool:
+        """Whether some sample has two shadow models on each side that the attack reads."""
+        counts = zip(arrays.counts, (self.inside, self.outside), strict=True)
+        return all(count[can].max(initial=0) >= 2 for count, number in counts if number)
 
 
 def attackers(views: int) -> dict[str, Shadowed]:
     """All attacks by shadow models, on logits of so many queries a sample."""
-    online, offline = LiRA(views=views), LiRA("offline_cdf", views=views)
-    own = LiRA(variance="per_sample", views=views)
-    own_offline = LiRA("offline_cdf", "per_sample", views=views)
-    share, share_offline = (RMIA(mode, views=views, ties="share") for mode in ("online", "offline"))
+    rmia_offline = RMIA("offline", views=views, ties="share")
     return {
         "loss by class": Shadowed(Threshold("loss")),
         "modified entropy by class": Shadowed(Threshold("modified_entropy")),
         "attack network": Shadowed(Network(inputs="posterior_label")),
-        "LiRA online": Shadowed(online, 1, 1),
-        "LiRA online (own variance)": Shadowed(own, 2, 2),
-        "LiRA offline": Shadowed(offline, 0, 1),
-        "LiRA offline (own variance)": Shadowed(own_offline, 0, 2),
-        "BASE": Shadowed(BASE(), 0, 1),
-        "RMIA online": Shadowed(share, 1, 1),
-        "RMIA offline": Shadowed(share_offline, 0, 1),
+        "LiRA online": Shadowed(LiRA(views=views), inside=1, outside=1),
+        "LiRA offline": Shadowed(LiRA("offline_cdf", views=views), outside=1),
+        "BASE": Shadowed(BASE(), outside=1),
+        "RMIA online": Shadowed(RMIA(views=views, ties="share"), inside=1, outside=1),
+        "RMIA offline": Shadowed(rmia_offline, outside=1),
     }
 
 
@@ -103,7 +88,8 @@ def run(arrays: Logits) -> tuple[dict[str, FloatArray], list[str]]:
     """The scores `(N,)` of every attack that the arrays allow, by its name, and notes: which
     attacks lack something, and which could not score all samples.
     """
-    logits, labels = arrays.by_query(arrays.target), arrays.labels[:, None]
+    logits = arrays.by_query(arrays.target)
+    labels = arrays.labels[:, None]
     scores = {}
     for name, signal in THRESHOLDS.items():
         scores[name] = score(signal, logits, labels).mean(axis=1)
@@ -120,7 +106,9 @@ def run(arrays: Logits) -> tuple[dict[str, FloatArray], list[str]]:
         scores[name] = scored(attack.attacker, arrays, can)
         if not can.all():
             partial.setdefault(int((~can).sum()), []).append(name)
-    notes = [f"Not run: {', '.join(names)}. Needed: {lack}." for lack, names in lacking.items()]
+    notes = []
+    for lack, names in lacking.items():
+        notes.append(f"Not run: {', '.join(names)}. Needed: {lack}.")
     for number, names in partial.items():
         few = f"Too few shadow models on one side to score {number:,} of the samples"
         notes.append(f"{few}: {', '.join(names)}.")
@@ -134,11 +122,11 @@ def scored(attacker: Attacker, arrays: Logits, can: BoolArray) -> FloatArray:
     scores = np.full(len(can), np.nan)
     if not can.any():
         return scores
-    learnt: Arrays = {}
+    case = arrays.of(can)
     if attacker.learns:
         number = max(1, LEARNT // arrays.models)
         some = np.zeros(len(can), bool)
         some[np.random.default_rng(0).permutation(len(can))[:number]] = True
-        learnt = learn(attacker, arrays.of(some))
-    scores[can] = infer(attacker, arrays.of(can)._replace(learnt=learnt)).scores
+        case = case._replace(learnt=learn(attacker, arrays.of(some)))
+    scores[can] = infer(attacker, case).scores
     return scores

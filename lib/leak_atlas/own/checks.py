@@ -5,7 +5,6 @@ reads other inputs here than in its training.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -31,18 +30,12 @@ UNAWARE = (*THRESHOLDS, "BASE", "RMIA online")  # these attacks do not read `in_
 # direction; LiRA's AUC was .35 where shadow models had .72 on non-members and the target .97.
 ALIKE = {"members": 0.03, "non_members": 0.1}
 LEVEL = 0.99  # of the interval beyond which a known accuracy is another one
-
-
-class Accuracies(NamedTuple):
-    """Shares of members and of non-members that are classified correctly; NaN: there are none."""
-
-    members: float
-    non_members: float
-
-    def __str__(self) -> str:
-        shares = {"on members": self.members, "on non-members": self.non_members}
-        known = {side: share for side, share in shares.items() if not np.isnan(share)}
-        return " and ".join(f"{100 * share:.1f} % {side}" for side, share in known.items())
+LABELS_OF = {
+    "target": "labels",
+    "shadows": "labels",
+    "population": "population_labels",
+    "population_shadows": "population_labels",
+}
 
 
 def first_query(logits: np.ndarray) -> np.ndarray:
@@ -50,19 +43,31 @@ def first_query(logits: np.ndarray) -> np.ndarray:
     return logits if logits.ndim == 3 else logits[:, :, 0]
 
 
-def _accuracies(logits: np.ndarray, labels: np.ndarray, inside: BoolArray) -> Accuracies:
-    """Of models with logits `(M, N, ...)` that trained on the samples `inside (M, N)`, together."""
+def accuracy(logits: np.ndarray, labels: np.ndarray, inside: BoolArray) -> dict[str, float]:
+    """Shares of members and of non-members that models with logits `(M, N, ...)` classify
+    correctly, all models together, where they trained on the samples `inside (M, N)`.
+
+    A side without samples is left out.
+    """
     right = first_query(logits).argmax(axis=-1) == labels
-    sides = (right[inside], right[~inside])
-    return Accuracies(*(float(side.mean()) if side.size else np.nan for side in sides))
+    sides = {"members": right[inside], "non_members": right[~inside]}
+    return {side: float(each.mean()) for side, each in sides.items() if each.size}
 
 
-def accuracies(arrays: Logits) -> dict[str, Accuracies]:
-    """Accuracies of the target and, over all of them together, of the shadow models."""
-    found = {"target": _accuracies(arrays.target[None], arrays.labels, arrays.member[None])}
+def accuracies(arrays: Logits) -> dict[str, dict[str, float]]:
+    """`accuracy` of the target and of the shadow models."""
+    found = {"target": accuracy(arrays.target[None], arrays.labels, arrays.member[None])}
     if arrays.shadows is not None:
-        found["shadow models"] = _accuracies(arrays.shadows, arrays.labels, arrays.trained)
+        found["shadow models"] = accuracy(arrays.shadows, arrays.labels, arrays.trained)
     return found
+
+
+def in_words(shares: Mapping[str, float]) -> str:
+    """What `accuracy` gives, in words."""
+    sides = []
+    for side, share in shares.items():
+        sides.append(f"{100 * share:.1f} % on {side.replace('_', '-')}")
+    return " and ".join(sides)
 
 
 # ---------------------------------------------------------------- swapped arrays
@@ -87,29 +92,25 @@ def _labels(arrays: Logits) -> tuple[str, ...]:
     """Warnings where models predict the labels no better than by chance, and worse than the largest
     class.
     """
-    pairs = {
-        "target": "labels",
-        "shadows": "labels",
-        "population": "population_labels",
-        "population_shadows": "population_labels",
-    }
     lines: dict[str, str] = {}
-    for array, name in pairs.items():
+    for array, name in LABELS_OF.items():
         if array not in arrays.given or name in lines:
             continue
-        logits, labels = arrays.given[array], arrays.given[name]
+        logits = arrays.given[array]
+        labels = arrays.given[name]
+        classes = logits.shape[-1]
         models = logits if array.endswith("shadows") else logits[None]
         guesses = first_query(models).argmax(axis=-1)
-        classes = logits.shape[-1]
         shares = np.bincount(labels, minlength=classes) / labels.size
         guessed = np.bincount(guesses.ravel(), minlength=classes) / guesses.size
         chance = float(shares @ guessed)
         error = np.sqrt(chance * (1 - chance) / labels.size)
-        accuracy = float(np.mean(guesses == labels))
-        if accuracy < shares.max() and accuracy <= chance + BY_CHANCE * error:
+        right = float(np.mean(guesses == labels))
+        largest = shares.max()
+        if right < largest and right <= chance + BY_CHANCE * error:
             lines[name] = (
-                f"`{name}` look shifted, or `{array}` is in another order: {100 * accuracy:.1f} % "
-                f"are classified correctly, and the largest class has {100 * shares.max():.1f} %."
+                f"`{name}` look shifted, or `{array}` is in another order: {100 * right:.1f} % "
+                f"are classified correctly, and the largest class has {100 * largest:.1f} %."
             )
     return tuple(lines.values())
 
@@ -135,14 +136,16 @@ def _in_shadow(arrays: Logits) -> tuple[str, ...]:
     deviations = []
     for logits, inside in zip(first_query(arrays.shadows), arrays.trained, strict=True):
         if inside.any() and not inside.all():
-            deviations.append(_deviation(log_confidence(logits, arrays.labels), inside))
+            confidence = log_confidence(logits, arrays.labels)
+            deviations.append(_deviation(confidence, inside))
     # However much the models depend on each other, the mean varies no more than each of them.
     if not deviations or special.ndtr(np.mean(deviations)) >= RISK:
         return ()
+    known = in_words(accuracies(arrays)["shadow models"])
     return (
         "`in_shadow` looks inverted: shadow models have a smaller loss on samples that they did "
-        f"not train on (accuracy {accuracies(arrays)['shadow models']}). If yours is True where a "
-        "model did not train, bring ~in_shadow.",
+        f"not train on (accuracy {known}). If yours is True where a model did not train, bring "
+        "~in_shadow.",
     )
 
 
@@ -150,16 +153,18 @@ def _member(arrays: Logits, scores: Mapping[str, FloatArray]) -> tuple[str, ...]
     """A warning where some AUC lies below one half by more than chance gives to the lowest of so
     many attacks.
     """
-    judged, deviations = {}, {}
+    deviations = {}
     for name, values in scores.items():
         known = ~np.isnan(values)
-        judged[name] = values[known], arrays.member[known]
-        deviations[name] = _deviation(*judged[name])
-    low = [name for name in scores if len(scores) * special.ndtr(deviations[name]) < RISK]
+        deviations[name] = _deviation(values[known], arrays.member[known])
+    border = special.ndtri(RISK / max(1, len(scores)))
+    low = [name for name, deviation in deviations.items() if deviation < border]
     if not low:
         return ()
     worst = min(low, key=deviations.__getitem__)
-    seen = f"the AUC of {worst} is {audit.auc_interval(*judged[worst])}, significantly below 0.5"
+    known = ~np.isnan(scores[worst])
+    auc = audit.auc_interval(scores[worst][known], arrays.member[known])
+    seen = f"the AUC of {worst} is {auc}, significantly below 0.5"
     if set(low) & set(UNAWARE):
         return (
             f"`member` looks inverted: {seen}. It is True where the target trained on a sample; if "
@@ -175,6 +180,12 @@ def _member(arrays: Logits, scores: Mapping[str, FloatArray]) -> tuple[str, ...]
 # ---------------------------------------------------------------- unlike models
 
 
+def odd_shadows(arrays: Logits) -> list[str]:
+    """What is odd about the shadow models, a warning each."""
+    lines = [unlike_shadows(arrays), telling_count(arrays)]
+    return [line for line in lines if line]
+
+
 def unlike_shadows(arrays: Logits) -> str:
     """A warning where the shadow models' accuracy on their own members or non-members is not the
     target's; "": it is.
@@ -184,13 +195,12 @@ def unlike_shadows(arrays: Logits) -> str:
     """
     if arrays.shadows is None:
         return ""
-    target = accuracies(arrays)["target"]._asdict()
-    models = [
-        _accuracies(logits[None], arrays.labels, inside[None])._asdict()
-        for logits, inside in zip(arrays.shadows, arrays.trained, strict=True)
-    ]
+    target = accuracies(arrays)["target"]
+    models = []
+    for logits, inside in zip(arrays.shadows, arrays.trained, strict=True):
+        models.append(accuracy(logits[None], arrays.labels, inside[None]))
     for side, largest in ALIKE.items():
-        known = [model[side] for model in models if not np.isnan(model[side])]
+        known = [model[side] for model in models if side in model]
         if not known or min(known) <= target[side] <= max(known):
             continue
         mean = float(np.mean(known))
@@ -233,19 +243,19 @@ def refuse_another_accuracy(target: ImportedModel, known: float | None) -> None:
         return
     if isinstance(known, bool) or not isinstance(known, int | float) or not 0 <= known <= 1:
         raise BadInput(f"known_accuracy is a share of the test samples: 0.87, not {known!r}")
-    right, samples = _measured(target)
-    low, high = audit.clopper_pearson(right, samples, LEVEL)
+    right = _classified(target)
+    low, high = audit.clopper_pearson(right.sum(), right.size, LEVEL)
     if not low <= known <= high:
         raise BadInput(
-            f"the model's test accuracy is {right / samples:.3f} here, but known_accuracy is "
+            f"the model's test accuracy is {right.mean():.3f} here, but known_accuracy is "
             f"{known:g}: it reads other inputs here than in your training. Check mean and std of "
             f"{target.data.name}, the order of its classes, the size of its images, and that its "
             "test part is yours"
         )
 
 
-def _measured(target: ImportedModel) -> tuple[int, int]:
-    """How many test samples of its data set a model classifies correctly, and how many there are."""
+def _classified(target: ImportedModel) -> BoolArray:
+    """Whether a model classifies each test sample of its data set correctly."""
     import torch
 
     from leak_atlas.data.resident import resident
@@ -255,8 +265,8 @@ def _measured(target: ImportedModel) -> tuple[int, int]:
     data = resident(target.data, device())
     rows = torch.arange(data.train, len(data.labels))
     logits, _ = answers.logits(imported.network(target).to(device()), data, rows)
-    right = logits.argmax(dim=1) == data.labels[rows.to(data.device)].cpu()
-    return int(right.sum()), len(rows)
+    right = logits.argmax(dim=1) == data.labels[data.train :].cpu()
+    return np.asarray(right.numpy())
 
 
 def known_or_asked(signals: Arrays, known: float | None) -> str:

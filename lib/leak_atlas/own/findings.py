@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +58,12 @@ class Result:
         known = ~np.isnan(self.scores[name])
         return self.scores[name][known], self.arrays.member[known]
 
+    def _scored(self, name: str) -> tuple[int, int]:
+        """How many members and how many non-members an attack scored."""
+        _, member = self._judged(name)
+        members = int(member.sum())
+        return members, member.size - members
+
     @property
     def non_members(self) -> int:
         return int((~self.arrays.member).sum())
@@ -72,7 +78,7 @@ class Result:
     @property
     def best(self) -> str:
         """The attack with the largest AUC."""
-        return max(self.auc, key=lambda name: self.auc[name].value)
+        return _ranked(self.auc)[0]
 
     def tpr(self, fpr: float = FPR) -> dict[str, Estimate]:
         """The TPR of each attack at an FPR, over the samples that it scored (`audit.tpr_at_fpr`)."""
@@ -80,15 +86,19 @@ class Result:
 
     def strongest(self, fpr: float = FPR) -> str:
         """The attack with the largest TPR at an FPR."""
-        rates = self.tpr(fpr)
-        return max(rates, key=lambda name: rates[name].value)
+        return _ranked(self.tpr(fpr))[0]
 
     def roc(self) -> dict[str, audit.Roc]:
         """Curves of the loss and of the attacks with the largest AUCs, `CURVES` in all."""
-        others = [name for name in self.scores if name != "loss"]
-        others.sort(key=lambda name: -self.auc[name].value)
+        others = [name for name in _ranked(self.auc) if name != "loss"]
         shown = ["loss", *others[: CURVES - 1]]
         return {name: audit.roc_band(*self._judged(name)) for name in self.scores if name in shown}
+
+    def roc_title(self) -> str:
+        """The finding of these curves."""
+        best = self.best
+        name = best[:1].upper() + best[1:]
+        return f"{name} has the largest AUC: {self.auc[best].value:.3f}"
 
     def rows(self, rates: Sequence[float] = RATES) -> list[dict[str, Any]]:
         """The table: each attack, its AUC, its TPR at each of the rates, the samples that it
@@ -100,8 +110,8 @@ class Result:
             row: dict[str, Any] = {"attack": name, "AUC": self.auc[name]}
             for label, tpr in tprs.items():
                 row[label] = tpr[name]
-            scores, _ = self._judged(name)
-            rows.append(row | {"samples scored": len(scores)})
+            row["samples scored"] = sum(self._scored(name))
+            rows.append(row)
         return rows
 
     def caption(self) -> str:
@@ -129,19 +139,25 @@ class Result:
     def most(self, fpr: float = FPR) -> list[dict[str, Any]]:
         """The members found by the strongest attack, the largest score first: `MOST` at most."""
         name = self.strongest(fpr)
-        scores, loss, found_by = self.scores[name], self.scores["loss"], self.found_by(fpr)
+        scores = self.scores[name]
+        found_by = self.found_by(fpr)
         found = np.flatnonzero(self.exposed(name, fpr))
         order = np.argsort(-scores[found], kind="stable")
-        return [
-            {
-                "index": str(self.arrays.places[i]),
-                "class": int(self.arrays.labels[i]),
-                f"score, {name}": float(scores[i]),
-                "loss, nats": -float(loss[i]),
-                "attacks that find it": int(found_by[i]),
-            }
-            for i in found[order][:MOST]
-        ]
+        rows = []
+        for sample in found[order][:MOST]:
+            row: dict[str, Any] = {"index": str(self.arrays.places[sample])}
+            row["class"] = int(self.arrays.labels[sample])
+            row[f"score, {name}"] = float(scores[sample])
+            row["loss, nats"] = -float(self.scores["loss"][sample])
+            row["attacks that find it"] = int(found_by[sample])
+            rows.append(row)
+        return rows
+
+    def most_caption(self, fpr: float = FPR) -> str:
+        """What stands below `most`."""
+        name = self.strongest(fpr)
+        found = f"{name} finds {self.exposed(name, fpr).sum():,} members at {percent(fpr)} FPR"
+        return f"{found}. Listed: the largest scores, at most {MOST}"
 
     def luck(self, fpr: float = FPR) -> float:
         """Probability, at most, that some attack finds as many members at an FPR where no score
@@ -154,12 +170,12 @@ class Result:
 
         chances = []
         for name in self.scores:
-            _, member = self._judged(name)
-            outside = int((~member).sum())
+            members, outside = self._scored(name)
+            samples = members + outside
             allowed = false_positives(fpr, outside)
             # As many members come before the first non-member that may not pass.
-            first = min(int(self.exposed(name, fpr).sum()) + allowed, member.size)
-            chances.append(stats.hypergeom.cdf(allowed, member.size, outside, first))
+            first = min(int(self.exposed(name, fpr).sum()) + allowed, samples)
+            chances.append(stats.hypergeom.cdf(allowed, samples, outside, first))
         return min(1.0, len(chances) * float(min(chances)))
 
     # ------------------------------------------------------------ in words
@@ -185,9 +201,9 @@ class Result:
 
     def _identified(self, fpr: float) -> str:
         """How many members the strongest attack finds, of those that it scores."""
-        name, at = self.strongest(fpr), f"At {percent(fpr)} FPR"
-        _, member = self._judged(name)
-        scored, outside = int(member.sum()), int((~member).sum())
+        name = self.strongest(fpr)
+        at = f"At {percent(fpr)} FPR"
+        scored, outside = self._scored(name)
         if not audit.is_resolved(fpr, outside):
             return f"{at} nothing can be measured: {outside:,} non-members are too few."
         if self.luck(fpr) > 0.05:
@@ -212,35 +228,33 @@ class Result:
         each.
         """
         lead = "No verdict: the arrays look swapped." if self.warnings else self.verdict(fpr)
-        sides = checks.accuracies(self.arrays)
-        known = "; ".join(f"{who} {sides[who]}" for who in sides)
-        lines = [*self.warnings, f"Accuracy: {known}.", *self.notes]
-        return Said("\n".join([lead, *(f"- {line}" for line in lines)]))
+        known = []
+        for who, shares in checks.accuracies(self.arrays).items():
+            known.append(f"{who} {checks.in_words(shares)}")
+        lines = [*self.warnings, f"Accuracy: {'; '.join(known)}.", *self.notes]
+        return Said("\n- ".join([lead, *lines]))
 
     # ------------------------------------------------------------ as files
 
     def summary(
         self, fpr: float = FPR, rates: Sequence[float] = RATES, **settings: Any
     ) -> dict[str, Any]:
-        """All that is measured, as plain values for JSON, and the `settings`; None: not known."""
+        """All that is measured, as plain values for JSON, and the `settings`."""
         rates = sorted({fpr, *rates})
-        tprs = {rate: self.tpr(rate) for rate in rates}
+        tprs = {f"{rate:g}": self.tpr(rate) for rate in rates}
         found = {}
         for name in self.scores:
-            _, member = self._judged(name)
+            members, outside = self._scored(name)
             found[name] = {
-                "scored": {"members": int(member.sum()), "non_members": int((~member).sum())},
+                "scored": {"members": members, "non_members": outside},
                 "auc": _plain(self.auc[name]),
-                "tpr": {f"{rate:g}": _plain(tpr[name]) for rate, tpr in tprs.items()},
+                "tpr": {rate: _plain(tpr[name]) for rate, tpr in tprs.items()},
             }
-        accuracy = {}
-        for who, sides in checks.accuracies(self.arrays).items():
-            accuracy[who] = {side: _number(share) for side, share in sides._asdict().items()}
         return {
             "verdict": None if self.warnings else self.verdict(fpr),
             "warnings": list(self.warnings),
             "notes": list(self.notes),
-            "accuracy": accuracy,
+            "accuracy": checks.accuracies(self.arrays),
             "attacks": found,
             "samples": {
                 "members": int(self.arrays.member.sum()),
@@ -279,17 +293,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _ranked(estimates: Mapping[str, Estimate]) -> list[str]:
+    """Names of attacks, the largest estimate first."""
+    return sorted(estimates, key=lambda name: -estimates[name].value)
 
 
-def _plain(estimate: Estimate) -> dict[str, float | bool | None]:
-    return {
-        "value": _number(estimate.value),
-        "low": _number(estimate.low),
-        "high": _number(estimate.high),
-        "resolved": estimate.resolved,
-    }
+def _plain(estimate: Estimate) -> dict[str, Any]:
+    return {name: getattr(estimate, name) for name in ("value", "low", "high", "resolved")}
 
 
 def attack(arrays: Logits) -> Result:
@@ -297,6 +307,5 @@ def attack(arrays: Logits) -> Result:
     scores, notes = attacks.run(arrays.judged())
     warnings = checks.warnings(arrays, scores)
     if not warnings:  # a swap would explain what is odd about the shadow models
-        odd = [checks.unlike_shadows(arrays), checks.telling_count(arrays)]
-        notes = [line for line in odd if line] + notes
+        notes = checks.odd_shadows(arrays) + notes
     return Result(arrays, scores, tuple(notes), warnings)

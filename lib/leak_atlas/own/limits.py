@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from leak_atlas import BadInput
 from leak_atlas.own import findings
+
+FORM = re.compile(r"(auc|tpr@(?P<fpr>[\d.]+))=(?P<largest>[\d.]+)")
 
 
 class Limit(NamedTuple):
@@ -20,21 +23,19 @@ class Limit(NamedTuple):
 
     def estimate(self, attack: Mapping[str, Any]) -> Mapping[str, Any]:
         """The number that is limited, of an attack in a report's summary."""
-        if self.fpr is None:
-            return attack["auc"]
-        return attack["tpr"][f"{self.fpr:g}"]
+        return attack["auc"] if self.fpr is None else attack["tpr"][f"{self.fpr:g}"]
 
 
 def limit(text: str) -> Limit:
     """`auc=0.6`, `tpr@0.01=0.05`; BadInput where it is neither, or where its numbers are no shares."""
-    quantity, _, largest = text.partition("=")
-    measure, at, fpr = quantity.partition("@")
     try:
-        found = Limit(float(largest), float(fpr) if at else None)
-        known = measure == ("tpr" if at else "auc")
-        if known and 0 <= found.largest <= 1 and (found.fpr is None or 0 < found.fpr <= 1):
-            return found
-    except ValueError:
+        given = FORM.fullmatch(text)
+        if given:
+            largest = float(given["largest"])
+            fpr = float(given["fpr"]) if given["fpr"] else None
+            if largest <= 1 and (fpr is None or 0 < fpr <= 1):
+                return Limit(largest, fpr)
+    except ValueError:  # two dots
         pass
     examples = "auc=0.6 or, for TPR at an FPR, tpr@0.01=0.05"
     raise BadInput(f"--fail-above takes {examples}, with numbers from 0 to 1, not '{text}'")

@@ -6,20 +6,21 @@ population. `(N, A, C)` of A queries a sample, the plain one first, may stand fo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from leak_atlas import BadInput, nearest
 from leak_atlas.attacks.case import Case
 from leak_atlas.attacks.signals import scaled_confidence
 from leak_atlas.audit import BoolArray
 from leak_atlas.data import sources
-from leak_atlas.data.designs import Role
+from leak_atlas.data.designs import Role, in_pool
 from leak_atlas.engine import files, paths
 from leak_atlas.engine.compute import Arrays
 
@@ -30,6 +31,7 @@ class Array(NamedTuple):
     axes: str  # a letter each
     holds: str
     kind: Literal["logits", "labels", "flags"]
+    needs: tuple[str, ...] = ()  # other arrays
 
     @property
     def shape(self) -> str:
@@ -41,14 +43,38 @@ ARRAYS = {
     "target": Array("NC", "logits of the model under audit, floating point", "logits"),
     "labels": Array("N", "true classes, whole numbers 0 .. C-1", "labels"),
     "member": Array("N", "Boolean: did the target train on the sample?", "flags"),
-    "shadows": Array("MNC", "logits of shadow models on the same samples", "logits"),
-    "in_shadow": Array("MN", "Boolean: did that shadow train on the sample?", "flags"),
-    "population": Array("ZC", "the target's logits on samples that no model trained on", "logits"),
-    "population_labels": Array("Z", "true classes of these", "labels"),
-    "population_shadows": Array("MZC", "the shadows' logits on these", "logits"),
+    "shadows": Array(
+        "MNC",
+        "logits of shadow models on the same samples",
+        "logits",
+        needs=("in_shadow",),
+    ),
+    "in_shadow": Array(
+        "MN",
+        "Boolean: did that shadow train on the sample?",
+        "flags",
+        needs=("shadows",),
+    ),
+    "population": Array(
+        "ZC",
+        "the target's logits on samples that no model trained on",
+        "logits",
+        needs=("population_labels", "population_shadows", "shadows"),
+    ),
+    "population_labels": Array(
+        "Z",
+        "true classes of these",
+        "labels",
+        needs=("population",),
+    ),
+    "population_shadows": Array(
+        "MZC",
+        "the shadows' logits on these",
+        "logits",
+        needs=("population",),
+    ),
 }
 NEEDED = ("target", "labels", "member")
-TOGETHER = ("shadows", "in_shadow"), ("population", "population_labels", "population_shadows")
 TYPES = {  # numpy's letters of the types that a kind of array may have
     "logits": ("f", "logits are floating point"),
     "labels": ("iu", "labels are whole numbers"),
@@ -75,10 +101,9 @@ class Logits:
     index: np.ndarray | None = None  # where the samples lie in their data set, if they are of one
 
     def __post_init__(self) -> None:
-        _check_together(self.given)
-        sizes = _sizes(self.given)
+        lengths = _lengths(self.given)
         for name, array in self.given.items():
-            _check(name, array, sizes)
+            _check(name, array, lengths)
         for place, shadow in enumerate(self.given.get("shadows", ())):
             if np.array_equal(shadow, self.target):
                 raise BadInput(f"shadows[{place}] is the target itself: leave it out")
@@ -116,7 +141,8 @@ class Logits:
     @cached_property
     def trained(self) -> BoolArray:
         """Which shadow model trained on which sample, `(M, N)`."""
-        return np.zeros((0, len(self.member)), bool) if self.in_shadow is None else self.in_shadow
+        nobody = np.zeros((0, len(self.member)), bool)
+        return nobody if self.in_shadow is None else self.in_shadow
 
     @cached_property
     def counts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -124,8 +150,10 @@ class Logits:
         return self.trained.sum(axis=0), (~self.trained).sum(axis=0)
 
     @cached_property
-    def case(self) -> Case:
-        """All samples as the library's attacks read them; the population are test samples."""
+    def _signals(self) -> list[Arrays]:
+        """What the library's attacks read of the target and of each shadow model. The population
+        stands behind the samples, as test samples.
+        """
         logits = [self.target, *self.given.get("shadows", ())]
         labels = self.labels
         if self.population is not None:
@@ -133,78 +161,92 @@ class Logits:
             logits = [np.concatenate(both) for both in zip(logits, outside, strict=True)]
             labels = np.concatenate([labels, self.given["population_labels"]])
         inside = np.vstack([self.member, self.trained])
-        roles = np.full((len(logits), len(labels)), Role.TEST, int)
+        roles = np.full((len(logits), len(labels)), int(Role.TEST))
         roles[:, : len(self.member)] = np.where(inside, Role.MEMBER, Role.NONMEMBER)
         signals = []
-        for one, role in zip(map(self.by_query, logits), roles, strict=True):
-            views = scaled_confidence(one, labels[:, None])
-            signals.append({"logits": one[:, 0], "views": views, "labels": labels, "role": role})
-        return Case(signals[0], signals[1:], {})
+        for of_model, role in zip(logits, roles, strict=True):
+            queries = self.by_query(of_model)
+            views = scaled_confidence(queries, labels[:, None])
+            one = {"logits": queries[:, 0], "views": views, "labels": labels, "role": role}
+            signals.append(one)
+        return signals
 
     def of(self, keep: BoolArray) -> Case:
-        """The case of some samples `(N,)` alone, with the whole population."""
-        rest = len(self.case.target["role"]) - len(keep)
+        """Some samples `(N,)`, with the whole population, as the library's attacks read them."""
+        rest = len(self._signals[0]["role"]) - len(keep)
         which = np.concatenate([keep, np.ones(rest, bool)])
-        target, *shadows = (
-            {name: array[which] for name, array in signals.items()}
-            for signals in (self.case.target, *self.case.shadows)
-        )
-        return Case(target, shadows, {})
+        models = []
+        for signals in self._signals:
+            models.append({name: array[which] for name, array in signals.items()})
+        return Case(models[0], models[1:], {})
 
 
 # ---------------------------------------------------------------- checks
 
 
-def _check_together(given: Collection[str]) -> None:
-    """BadInput where an array is given without another that it needs."""
-    for names in TOGETHER:
-        there = [name for name in names if name in given]
-        missing = [name for name in names if name not in given]
-        if there and missing:
-            line = f"{ARRAYS[missing[0]].shape} {ARRAYS[missing[0]].holds}"
-            raise BadInput(f"{missing[0]} is missing, which {there[0]} needs: {line}")
-    if "population" in given and "shadows" not in given:
-        raise BadInput("population serves RMIA, which needs shadows: give both or none")
+def checked(arrays: Mapping[str, ArrayLike]) -> Logits:
+    """Arrays by their names. BadInput, which names the array, where one is unknown, missing or
+    wrong, and where there are no members or no non-members.
+    """
+    _check_names(arrays.keys())
+    given = {name: np.asarray(array) for name, array in arrays.items()}
+    return Logits(**given).judged()
 
 
-def _sizes(given: dict[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+def _check_names(names: Collection[str]) -> None:
+    for name in NEEDED:
+        _check_there(name, "every audit", names)
+    for name in names:
+        if name not in ARRAYS:
+            raise BadInput(f"unknown array '{name}'{nearest(name, list(ARRAYS))}")
+        for needed in ARRAYS[name].needs:
+            _check_there(needed, name, names)
+
+
+def _check_there(name: str, by: str, names: Collection[str]) -> None:
+    if name not in names:
+        line = f"{ARRAYS[name].shape} {ARRAYS[name].holds}"
+        raise BadInput(f"{name} is missing, which {by} needs: {line}")
+
+
+def _lengths(given: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
     """The lengths of the axes by their letters: C stands for (classes) or (queries, classes)."""
     target = given["target"]
     if target.ndim not in (2, 3) or target.shape[-1] < 2:
         takes = "it takes (N, C), two classes or more, or (N, A, C) of A queries a sample"
         raise BadInput(f"target has shape {target.shape}; {takes}")
-    sizes = {"N": (len(target),), "C": target.shape[1:]}
+    lengths = {"N": target.shape[:1], "C": target.shape[1:]}
     for axis, name in (("M", "shadows"), ("Z", "population")):
         if name in given:
-            sizes[axis] = (max(1, *given[name].shape[:1]),)
-    return sizes
+            lengths[axis] = given[name].shape[:1]
+    return lengths
 
 
-def _check(name: str, array: np.ndarray, sizes: dict[str, tuple[int, ...]]) -> None:
+def _check(name: str, array: np.ndarray, lengths: Mapping[str, tuple[int, ...]]) -> None:
     """BadInput where an array is of another type, shape or range than `ARRAYS` says."""
-    axes, _, kind = ARRAYS[name]
+    axes, _, kind, _ = ARRAYS[name]
     types, remedy = TYPES[kind]
     if array.dtype.kind not in types:
         raise BadInput(f"{name} holds {array.dtype}; {remedy}")
-    shape = tuple(length for axis in axes for length in sizes[axis])
+    shape = tuple(length for axis in axes for length in lengths[axis])
     if array.shape != shape:
         raise BadInput(f"{name} has shape {array.shape}; {shape} is expected")
-    classes = sizes["C"][-1]
+    if not array.size:
+        raise BadInput(f"{name} has shape {array.shape}: it is empty")
+    classes = lengths["C"][-1]
     if kind == "labels" and not 0 <= array.min() <= array.max() < classes:
         why = f"the logits have classes 0 to {classes - 1}"
         raise BadInput(f"{name} reach from {array.min()} to {array.max()}; {why}")
     if kind == "logits":
-        models = array if axes.startswith("M") else array[None]
-        for logits in models:  # one at a time: memory
-            _check_logits(name, logits)
+        _check_logits(name, array)
 
 
 def _check_logits(name: str, logits: np.ndarray) -> None:
-    """BadInput where logits of one model are not finite, or probabilities."""
+    """BadInput where logits are not finite, or probabilities."""
     if odd := int((~np.isfinite(logits)).sum()):
         raise BadInput(f"{name} holds {odd:,} values that are NaN or infinite")
-    some = logits[:1000].astype(float)
-    if some.min() >= 0 and np.allclose(some.sum(axis=-1), 1, atol=0.01):
+    some = logits.reshape(-1, logits.shape[-1])[:1000].astype(float)
+    if some.min() >= 0 and np.allclose(some.sum(axis=1), 1, atol=0.01):
         remedy = "logits are needed, or np.log(np.maximum(p, 1e-30))"
         raise BadInput(f"{name} holds probabilities; {remedy}")
 
@@ -215,28 +257,18 @@ def _check_logits(name: str, logits: np.ndarray) -> None:
 def rows(arrays: Logits) -> list[dict[str, str]]:
     """A table of the arrays: shape, meaning, and the shape in this audit ("–": it is not given)."""
     shapes = {name: str(array.shape) for name, array in arrays.given.items()}
-    return [
-        {"array": name, "shape": one.shape, "holds": one.holds, "here": shapes.get(name, "–")}
-        for name, one in ARRAYS.items()
-    ]
-
-
-def known(names: Collection[str]) -> None:
-    """BadInput where a name is unknown, or where one that every audit needs is missing."""
-    for name in names:
-        if name not in ARRAYS:
-            raise BadInput(f"unknown array '{name}'{nearest(name, list(ARRAYS))}")
-    for name in NEEDED:
-        if name not in names:
-            raise BadInput(f"{name} is missing: {ARRAYS[name].shape} {ARRAYS[name].holds}")
+    table = []
+    for name, array in ARRAYS.items():
+        row = {"array": name, "shape": array.shape, "holds": array.holds}
+        table.append(row | {"here": shapes.get(name, "–")})
+    return table
 
 
 def read(path: Path) -> Logits:
     """The arrays of an .npz, of which none is unpickled. BadInput, which names the file."""
     arrays = sources.npz(path)
     try:
-        known(arrays)
-        return Logits(**arrays).judged()
+        return checked(arrays)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
 
@@ -265,7 +297,7 @@ def brought(target: Arrays, shadows: Sequence[Arrays]) -> Logits:
     The target's members and non-members are the samples; its test samples are the population.
     """
     role = target["role"]
-    pool = np.isin(role, (Role.MEMBER, Role.NONMEMBER))
+    pool = in_pool(role)
     test = role == Role.TEST
     arrays = {
         "target": target["logits"][pool],
@@ -275,8 +307,9 @@ def brought(target: Arrays, shadows: Sequence[Arrays]) -> Logits:
     }
     if shadows:
         logits = np.stack([shadow["logits"] for shadow in shadows])
+        roles = np.stack([shadow["role"] for shadow in shadows])
         arrays["shadows"] = logits[:, pool]
-        arrays["in_shadow"] = np.stack([one["role"][pool] == Role.MEMBER for one in shadows])
+        arrays["in_shadow"] = roles[:, pool] == Role.MEMBER
         if test.any():
             arrays["population"] = target["logits"][test]
             arrays["population_labels"] = target["labels"][test]

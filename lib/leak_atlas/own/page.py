@@ -1,61 +1,168 @@
-"""What the page of a user's model shows: the rows of its tables and figures."""
+"""The pages of the user's own: what they train and read, and the rows of their tables and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from leak_atlas import audit
 from leak_atlas.audit import Estimate
-from leak_atlas.engine.compute import Arrays
 from leak_atlas.engine.selection import highest
 from leak_atlas.lab import Result
 from leak_atlas.localization import disparity
 from leak_atlas.localization.score_maps import maps, shares
+from leak_atlas.own import checks, findings, logits
+from leak_atlas.own.sizes import Sizes
+from leak_atlas.own.weights import audited_model
+from leak_atlas.recipe import (
+    Architecture,
+    Data,
+    GivenSplit,
+    Halves,
+    ImportedModel,
+    Learnability,
+    Magnitude,
+    Population,
+    Schedule,
+    Setup,
+    StageMembership,
+    State,
+    self_audit,
+)
 
 MEASURES = ("euclidean", "direction")  # of the distance between features
 
 
-def module_areas(membership: Result) -> dict[str, Estimate]:
-    """The AUC of a classifier on each part's features, from what `StageMembership` gives."""
-    areas = {}
-    for part, scores in zip(membership.parts, membership["scores"], strict=True):
-        areas[part] = audit.auc_interval(scores, membership["member"])
-    return areas
+def source(target: State) -> str:
+    """Where the weights of a target are from."""
+    if isinstance(target, ImportedModel):
+        return f"{target.file}, SHA-256 {target.sha256[:16]}"
+    return "the example"
 
 
-def module_rows(areas: Mapping[str, Estimate], distances: Sequence[Arrays]) -> list[dict[str, Any]]:
-    """Rows of a figure: each part's AUC in the model, and its disparity between two networks."""
-    rows = []
-    for part, area in areas.items():
-        reading = {"series": "classifier", "reading": "my model: membership"}
-        rows.append({"part": part, "value": area, **reading})
-    for measure in MEASURES if distances else ():
-        profile = disparity.profile(*disparity.read(distances, measure))
-        for part, value in zip(areas, profile, strict=True):
-            reading = {"series": measure, "reading": "trained here: disparity"}
-            rows.append({"part": part, "value": value, **reading})
-    return rows
+def audit_file(file: str, name: str, fpr: float, rates: Sequence[float]) -> findings.Result:
+    """The audit of an .npz ("": of an example, trained here), and its files in outputs/runs/own."""
+    arrays = logits.read(Path(file)) if file else logits.example()
+    result = findings.attack(arrays)
+    place = logits.place(name or Path(file).stem or "example")
+    result.save(place, fpr, rates, file=Path(file).name or "example")
+    return result
 
 
-def module_title(areas: Mapping[str, Estimate]) -> str:
-    """The finding of that figure in a sentence."""
-    best = max(areas, key=lambda part: areas[part].value)
-    value = areas[best].value
-    if audit.largest(areas.values()).low > 0.5:
-        return f"The features of '{best}' identify members best: AUC {value:.3f}"
-    return f"No module's features identify members significantly: AUC {value:.3f} at most"
-
-
-def weight_rows(scores: Mapping[str, Arrays], share: float) -> list[dict[str, Any]]:
-    """Rows of a table: how many weights of each tensor are among the largest scores of all weights.
-
-    `share` of all weights have the largest scores. `scores` has the result of a `Score` by the name
-    of its criterion.
+@dataclass(frozen=True)
+class ModelStudy:
+    """What the page of a user's model trains and reads: the model as row 0 of a given split, shadow
+    models as its later rows, and pairs of networks of which one knows half of the members.
     """
-    rows: dict[str, dict[str, Any]] = {}
-    for name, result in scores.items():
-        for area in shares(highest(maps(result), share)):
-            row = rows.setdefault(area.of, {"weights of": area.of, "number": area.weights})
-            row[f"largest {share:.0%} by {name}"] = area.selected
-    return list(rows.values())
+
+    model: Architecture
+    training: Schedule
+    sizes: Sizes
+    shadows: int
+    pairs: int
+    seed: int
+
+    @cached_property
+    def setup(self) -> Setup:
+        sizes = self.sizes
+        data = Data(sizes.data, sizes.pixels)
+        split = GivenSplit(sizes.pool, sizes.test, self.seed, population=sizes.population)
+        return Setup(data, split, self.model, self.training, 1 + self.shadows, self.seed)
+
+    def target(self, weights: str, data: str, known_accuracy: float | None) -> State:
+        """The weights of a file, or without one an example.
+
+        BadInput, before anything is trained, where the weights, the model and the data do not fit
+        each other, or where the test accuracy is not the known one.
+        """
+        target = audited_model(weights, data, self.setup)
+        if isinstance(target, ImportedModel):
+            checks.refuse_another_accuracy(target, known_accuracy)
+        return target
+
+    def steps(self, target: State) -> dict[str, Any]:
+        """What is trained and read, by name: what `lab.realize` takes."""
+        models = Population((target, *self.setup.trained().states[1:]))
+        halves = Halves(self.sizes.pool, self.sizes.test, self.seed)
+        pairs = replace(self.setup, design=halves, models=self.pairs).pairs()
+        criteria = {"learnability": Learnability(), "|weight|": Magnitude()}
+        return {
+            "signals": models.signals(),
+            "distances": [pair.distance() for pair in pairs],
+            "membership": StageMembership(target),
+            "scores": {name: target.score(criterion) for name, criterion in criteria.items()},
+            "self-audit": self_audit(models),
+        }
+
+    def audit(
+        self, steps: Mapping[str, Any], results: Any, known_accuracy: float | None
+    ) -> ModelAudit:
+        """What the page shows, of what `lab.realize` returned of the steps."""
+        own, *shadows = [results[step] for step in steps["signals"]]
+        accuracy = checks.known_or_asked(own, known_accuracy)
+        return ModelAudit(
+            found=findings.attack(logits.brought(own, shadows)),
+            notes=(accuracy, self.sizes.sentence, *self.sizes.notes),
+            membership=results[steps["membership"]],
+            distances=[results[step] for step in steps["distances"]],
+            scores={name: results[step] for name, step in steps["scores"].items()},
+        )
+
+
+@dataclass(frozen=True)
+class ModelAudit:
+    """What the page of a user's model shows."""
+
+    found: findings.Result
+    notes: tuple[str, ...]
+    membership: Result  # of a `StageMembership`
+    distances: Sequence[Result]
+    scores: Mapping[str, Result]  # of a `Score`, by the name of its criterion
+
+    def said(self, fpr: float) -> findings.Said:
+        """The answer, and what is known of the model and its data."""
+        return findings.Said("\n\n".join([self.found.said(fpr), *self.notes]))
+
+    @cached_property
+    def module_areas(self) -> dict[str, Estimate]:
+        """The AUC of a classifier on each part's features."""
+        areas = {}
+        for part, scores in zip(self.membership.parts, self.membership["scores"], strict=True):
+            areas[part] = audit.auc_interval(scores, self.membership["member"])
+        return areas
+
+    def module_rows(self) -> list[dict[str, Any]]:
+        """Rows of a figure: each part's AUC in the model, and its disparity between two networks."""
+        rows = []
+        for part, area in self.module_areas.items():
+            row: dict[str, Any] = {"part": part, "value": area}
+            rows.append(row | {"series": "classifier", "reading": "my model: membership"})
+        for measure in MEASURES if self.distances else ():
+            profile = disparity.profile(*disparity.read(self.distances, measure))
+            for part, value in zip(self.module_areas, profile, strict=True):
+                row = {"part": part, "value": value}
+                rows.append(row | {"series": measure, "reading": "trained here: disparity"})
+        return rows
+
+    def module_title(self) -> str:
+        """The finding of that figure in a sentence."""
+        areas = self.module_areas
+        best = max(areas, key=lambda part: areas[part].value)
+        value = areas[best].value
+        if audit.largest(areas.values()).low > 0.5:
+            return f"The features of '{best}' identify members best: AUC {value:.3f}"
+        return f"No module's features identify members significantly: AUC {value:.3f} at most"
+
+    def weight_rows(self, share: float) -> list[dict[str, Any]]:
+        """Rows of a table: how many weights of each tensor are among the `share` of all weights with
+        the largest scores.
+        """
+        rows: dict[str, dict[str, Any]] = {}
+        for name, result in self.scores.items():
+            for area in shares(highest(maps(result), share)):
+                row = rows.setdefault(area.of, {"weights of": area.of, "number": area.weights})
+                row[f"largest {share:.0%} by {name}"] = area.selected
+        return list(rows.values())

@@ -60,9 +60,11 @@ def fitted_sizes(
         population = EXAMPLE.population if population is None and test is None else population
         test = EXAMPLE.test if test is None else test
     entry = registry.find(data)
-    side = _reduced(pixels, entry.shape[0]) if entry.kind == "images" else None
-    members = _even(_reduced(pool, entry.train))
-    tested = _even(_reduced(test, entry.test))
+    side = None
+    if entry.kind == "images" and pixels is not None and pixels < entry.shape[0]:
+        side = pixels
+    members = _even(entry.train if pool is None else min(pool, entry.train))
+    tested = _even(entry.test if test is None else min(test, entry.test))
     others = population
     if others is None or others > tested - FEWEST:
         others = round(POPULATION * tested)
@@ -72,22 +74,17 @@ def fitted_sizes(
             f"{FEWEST} train samples of {data} are needed, and {FEWEST} test samples beside the "
             f"population; there are {members} and {tested - others}: ask for more, or add samples"
         )
-    sizes = {
-        "pixels": (side, pixels),
-        "pool": (members, pool),
-        "test": (tested, test),
-        "population": (others, population),
-    }
     notes = []
-    for name, (size, wanted) in sizes.items():
+    own = entry.shape[0] if entry.kind == "images" else None
+    for name, size, wanted in (
+        ("pixels", side or own, pixels),
+        ("pool", members, pool),
+        ("test", tested, test),
+        ("population", others, population),
+    ):
         if wanted not in (None, size):
             notes.append(f"{name}: {'left out' if size is None else size}, not {wanted}.")
-    whole = entry.kind != "images" or side == entry.shape[0]
-    return Sizes(data, None if whole else side, members, tested, others, tuple(notes))
-
-
-def _reduced(wanted: int | None, there: int) -> int:
-    return there if wanted is None else min(wanted, there)
+    return Sizes(data, side, members, tested, others, tuple(notes))
 
 
 def _even(number: int) -> int:

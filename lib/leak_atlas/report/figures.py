@@ -120,7 +120,7 @@ def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 def steps(ax: Axes, rows: pd.DataFrame, look: Look, wide: float = 0.9) -> None:
     """What two seeds on the same data differ by: a grey step for each interval."""
-    tall, label = rows["_y_high"] - rows["_y_low"], "two seeds, same data"
+    tall, label = rows["_y_high"] - rows["_y_low"], "chance: two seeds, same data"
     ax.bar(rows["_x"], tall, wide, rows["_y_low"], color=FLOOR, zorder=0.5, label=label)
 
 
@@ -471,7 +471,7 @@ def profile(
     level: str = "no difference",
     floor: Frame | None = None,
     begins: str = "",
-    said: str = "where the paper has it",
+    said: str = "stages with a disparity in the paper",
     **words: str,
 ) -> Sheet:
     """An estimate and its interval for each part of a network (or any other ordered thing), a line
@@ -492,12 +492,13 @@ def profile(
     shown = limits(null, *tables)
 
     def dress(panel: Any, ax: Axes) -> None:
-        sheet.name_parts(ax, parts, across)
+        names = [part.replace("stage", "stage ") if part[5:].isdigit() else part for part in parts]
+        sheet.name_parts(ax, names, across)
         ax.set_ylim(shown)
         if begins:
             hatch(ax, parts, begins, said)
 
-    ordered = [table.assign(_x=table["_at"]).sort_values("_x") for table in tables]
+    ordered = [table.assign(_x=table["_at"]).sort_values("_x", kind="stable") for table in tables]
     return draw(
         list(zip(ordered, (points, steps), strict=False)),
         hue=hue,
@@ -516,7 +517,7 @@ def hatch(ax: Axes, parts: Sequence[str], begins: str, label: str) -> None:
     """Hatches the stages from `begins` to the last one."""
     first = next(i for i, part in enumerate(parts) if part.startswith(begins))
     end = max(i for i, part in enumerate(parts) if part.startswith("stage"))
-    style: dict[str, Any] = {"facecolor": "none", "edgecolor": sheet.WASH, "hatch": "///"}
+    style: dict[str, Any] = {"facecolor": "none", "edgecolor": sheet.HATCH, "hatch": "///"}
     ax.axvspan(first - 0.5, end + 0.5, zorder=0.1, linewidth=0.0, label=label, **style)
 
 

@@ -17,18 +17,18 @@ def onset_claims(
 ) -> tuple[Claim, Claim]:
     """Two claims: no stage before `begins` shows a disparity, and `begins` shows more than they do.
 
-    `variants` names what is varied in the plural ("maps"), "" where nothing is. The estimates of
-    both are `ProbeComparison.onset(begins)`. `headline` marks the second.
+    `variants` names what is varied in the plural ("map sizes"), "" where nothing is. The estimates
+    of both are `ProbeComparison.onset(begins)`. `headline` marks the second.
     """
     last = ORDER[ORDER.index(begins) - 1].removeprefix("stage")
     early = f"stages 1 and {last}" if last == "2" else f"stages 1 to {last}"
     stage = begins.replace("stage", "stage ")
-    distance = "Euclidean distance"
+    distance = "by Euclidean distance"
     silent = Claim(
         "early_silent",
-        f"{early.capitalize()} show a disparity below {SILENT:g}"
-        + (f", whatever the {variants}" if variants else ""),
-        quantity=f"|AUC − 0.5| of {early}, {distance}, largest over stages"
+        f"{early.capitalize()} have a disparity below {SILENT:g}"
+        + (f" for all {variants}" if variants else ""),
+        quantity=f"disparity |AUC − 0.5| of {early} {distance}, largest over stages"
         + (f" and {variants}" if variants else ""),
         below=SILENT,
         margin=SILENT,
@@ -39,9 +39,9 @@ def onset_claims(
     )
     first = Claim(
         "begins",
-        f"{stage.capitalize()} shows more disparity than {early}"
-        + (f", on average over the {variants}" if variants else ""),
-        quantity=f"|AUC − 0.5| of {stage} minus the largest of {early}, {distance}"
+        f"{stage.capitalize()} has a larger disparity than {early}"
+        + (f", averaged over the {variants}" if variants else ""),
+        quantity=f"disparity |AUC − 0.5| of {stage} minus the largest of {early}, {distance}"
         + (f", mean over the {variants}" if variants else ""),
         above=0.0,
         margin=0.02,

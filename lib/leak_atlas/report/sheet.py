@@ -29,6 +29,7 @@ Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
 matplotlib.style.use(Path(__file__).with_name("leakatlas.mplstyle"))
 
 INK, QUIET, FAINT, WASH, FLOOR = "#1f2933", "#5b6570", "#9aa5b1", "#e4e7eb", "#dfe3e8"
+HATCH = "#cbd2d9"
 SEQUENTIAL = "crest"
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
 DASHES: tuple[Any, ...] = (

@@ -10,7 +10,7 @@ from leak_atlas.report.ledger import ICONS, digits, failed, shown
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
 
-__all__ = ["effect", "trend"]
+__all__ = ["effect", "listed", "trend"]
 
 Row = Mapping[str, Any]
 ANSWERS = {
@@ -41,8 +41,8 @@ def effect(
 
 
 def trend(steps: Mapping[str, Estimate]) -> str:
-    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, does not
-    significantly change from 2×2 to 4×4`.
+    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, then does
+    not significantly change from 2×2 to 4×4`.
 
     `steps` has the change of each step by its words, "1×1 to 2×2".
     """
@@ -52,7 +52,15 @@ def trend(steps: Mapping[str, Estimate]) -> str:
             change, "significantly rises", "significantly falls", "does not significantly change"
         )
         words.append(f"{verb} from {step}")
-    return ", ".join(words)
+    return ", then ".join(words)
+
+
+def listed(estimates: Mapping[str, Estimate]) -> str:
+    """Estimates by their words, for the note of a claim: `1×1 to 2×2: 0.073 [0.054, 0.090]; …`."""
+    parts = []
+    for words, one in estimates.items():
+        parts.append(f"{words}: {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]")
+    return "; ".join(parts)
 
 
 def headlines(rows: Sequence[Row]) -> list[Row]:
