@@ -180,7 +180,7 @@ report.curves(
     hue="network",
     null=0.0,
     level="no leak",
-    title=f"After training, samples are {effect} vulnerable in the WRN than in the shallow CNN",
+    title=f"Samples are {effect} vulnerable in the WRN than in the shallow CNN",
     ylabel="mean TPR minus FPR",
 )
 

@@ -158,7 +158,7 @@ report.curves(
     hue="data",
     null=0.0,
     level="no leak",
-    title=f"Networks on {data} reach the same leakage {effect} than on {simple}",
+    title=f"Networks on {data} reach the same leakage {effect}",
     ylabel="mean TPR minus FPR",
 )
 

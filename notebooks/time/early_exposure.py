@@ -185,7 +185,7 @@ report.curves(
     level="article",
     title=f"{shown[0]} of the vulnerable samples are flagged by epoch {early}, "
     f"{shown[1]} by epoch {late}",
-    ylabel="flagged share of the vulnerable samples",
+    ylabel="share of vulnerable samples",
 )
 
 # %%

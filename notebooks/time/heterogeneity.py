@@ -168,7 +168,7 @@ report.tradeoff(
     null=0.0,
     level="all samples equally vulnerable",
     better="",
-    title=f"After training, vulnerability varies {effect} on {data} than on {simple}",
+    title=f"Vulnerability varies {effect} on {data} than on {simple}",
     xlabel="mean TPR minus FPR",
     ylabel="spread of TPR minus FPR",
 )
