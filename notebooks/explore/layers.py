@@ -52,23 +52,13 @@ relaxed = first.but("training", RelaxLoss(alpha))
 results = lab.realize(first.steps(moments), second.steps(moments), relaxed.steps(), self_audit(first.probe()))
 
 # %% [markdown]
-# ## Without a click
-# The last epoch, as figures that need no kernel: the profiles, and the samples of the first pair that lie at both ends of stage 4.
+# ## The instrument
+# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
 
 # %%
-offered = {"cross-entropy": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)}
-app = layers.explorer(first, second, moments, offered)
-app.figure
-
-# %%
-app.choose(measure="direction").gallery
-
-# %% [markdown]
-# ## Side by side
-# Everything that is stored is shown at once. What is not says what it would cost, and is trained when you click.
-
-# %%
-app.choose(measure="euclidean")
+defences = {"none": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)}
+app = layers.explorer(first, second, moments, defences)
+app
 
 # %%
 report.provenance(results)

@@ -61,8 +61,10 @@ class Offer(widgets.VBox):
         if self._counting:
             self._counting.cancel()  # what the last choice would have cost
         self._say("", wrong)
+        if wrong:
+            return
         asked = self._steps()
-        if wrong or all(step.stored and store.has(step.key) for step in steps_of(asked)):
+        if all(step.stored and store.has(step.key) for step in steps_of(asked)):
             return
         self.cost.value = status("counting what it costs ...")
         self._counting = begin(self._count(asked))
