@@ -524,6 +524,7 @@ def tradeoff(
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xlim=across, ylim=(low - 0.07 * (high - low), high))  # room for the arrow
+        ax.locator_params(axis="x", nbins=4 if facet in table else 7)
 
     fig = draw(
         [(table, points)],
@@ -538,8 +539,8 @@ def tradeoff(
         words={"xlabel": x, "ylabel": y, **words},
     )
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic"}
-    place = fig.axes[0].transAxes
-    fig.axes[0].text(0.99, 0.015, better, transform=place, color=QUIET, **corner)
+    for ax in fig.axes:
+        ax.text(0.99, 0.015, better, transform=ax.transAxes, color=QUIET, **corner)
     return fig
 
 
@@ -627,7 +628,7 @@ def curves(
             ax.set_ylim(shown)
         if diagonal:
             ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
-            ax.plot(ends, ends, **GUESS)
+            ax.plot(ends, ends, label=level, **GUESS)
 
     return draw(
         [(table, band)],

@@ -204,7 +204,7 @@ def failed(row: Mapping[str, Any]) -> list[str]:
 
 def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met."""
-    return failed(row) + [f"outside the regime: {what}" for what in row.get("outside", ())]
+    return failed(row) + [f"not trained as required: {what}" for what in row.get("outside", ())]
 
 
 def weight(row: Mapping[str, Any]) -> str:
@@ -250,13 +250,18 @@ def digits(number: float | None, places: int = 3) -> str:
     return f"{round(number, places) + 0.0:.{places}f}".replace("-", "−")
 
 
+def requirement(name: str, value: float | None, least: float) -> str:
+    """What networks learnt and had to learn: `dense test accuracy 0.739 (required: 0.6)`."""
+    return f"{name} {digits(value)} (required: {least:g})"
+
+
 def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
     """A notebook's judged claims as HTML, to which its page has a link."""
     learnt: dict[str, str] = {}
     for row in rows:
         for name, (value, least) in row.get("learnt", {}).items():
-            learnt[name] = f"{name} {digits(value)} (at least {least:g})"
-    regime = f"Regime: {', '.join(learnt.values())}." if learnt else ""
+            learnt[name] = requirement(name, value, least)
+    regime = f"Networks: {', '.join(learnt.values())}." if learnt else ""
     return f'<div id="verdicts">{drawn_claims("html", rows, regime)}</div>'
 
 
