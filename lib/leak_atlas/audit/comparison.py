@@ -30,6 +30,7 @@ __all__ = ["Comparison", "described"]
 Pair = tuple[Hashable, Hashable]
 Heights = Mapping[Hashable, Sequence[float]]
 NETWORK = ("test accuracy", "member accuracy")  # metrics that need no attacker
+PLACEBO = "test accuracy minus that of the other epochs"
 FINDS = 0.53  # least attack accuracy of an attack that finds members; a guess has 0.5
 
 
@@ -465,7 +466,7 @@ class Comparison:
         for epoch in line[1:-1]:
             others = [one for one in line if one != epoch]
             gain = self.at_matched_auc(epoch, others, attacker)
-            rows.append({"stopped early": described(epoch), "minus the other epochs": gain})
+            rows.append({"network stopped early": described(epoch), PLACEBO: gain})
         return rows
 
     def with_strongest(self, name: str) -> Comparison:
