@@ -13,9 +13,9 @@
 # prediction sensitivities is increased due to neural network pruning" (section 4.1).
 #
 # **Setup.** *Confidence* is the probability that a network gives to the true class. *Sensitivity*
-# is how much small noise on the input changes that probability. The *confidence gap* is the mean
-# confidence of members minus that of non-members (eq. 3). The *sensitivity gap* is the mean
-# sensitivity of non-members minus that of members (eq. 4).
+# is the change of that probability under small noise on the input, divided by the size of the
+# noise. The *confidence gap* is the mean confidence of members minus that of non-members (eq. 3).
+# The *sensitivity gap* is the mean sensitivity of non-members minus that of members (eq. 4).
 #
 # **Controls.** Both decide.
 #
@@ -183,7 +183,7 @@ report.histograms(
 
 # %% [markdown]
 # ## Gaps of all targets
-# With the dense network, not fine-tuned, the paper compares its pruned networks.
+# The paper compares pruned networks with the dense network before any fine-tuning.
 
 # %%
 rows = []

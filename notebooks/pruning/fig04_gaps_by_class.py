@@ -205,9 +205,10 @@ for variant in variants:
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["confidence gap"] = audit.mean_ci(confidence[variant].mean(axis=1))
-    row["standard deviation over classes, relative to chance"] = spread[variant]
+    row["spread relative to chance"] = spread[variant]
     rows.append(row)
-report.table(rows, caption=f"{classes} classes; mean over {victims} targets")
+whose = f"The spread is the standard deviation of the confidence gap over {classes} classes"
+report.table(rows, caption=f"Mean over {victims} targets. {whose}")
 
 # %% [markdown]
 # ## Verdicts

@@ -121,7 +121,7 @@ claims
 
 # %% [markdown]
 # ## Models
-# One more pruner, random weights, is a control and no pruner of the paper.
+# Random weights are removed as a control; the paper has no such pruner.
 
 # %%
 study = PruningStudy(
@@ -166,7 +166,7 @@ report.profile(
     level=tuned,
     title=f"At {low:.0%} sparsity, pruners change test accuracy by {min(points):+.1f} to "
     f"{max(points):+.1f} points",
-    xlabel="sparsity",
+    xlabel="sparsity (share of the weights that is removed)",
     ylabel="test accuracy",
 )
 
@@ -176,11 +176,14 @@ for pruner in (*PRUNERS, "random weights"):
     row = {"pruner": pruner}
     for sparsity in sparsities:
         members = comparison.estimate((pruner, sparsity), "", "member accuracy")
-        row[f"member accuracy at {sparsity:.0%}"] = members
-        row[f"change of test accuracy at {sparsity:.0%}"] = difference((pruner, sparsity))
+        row[f"members, {sparsity:.0%}"] = members
+        row[f"change, {sparsity:.0%}"] = difference((pruner, sparsity))
     rows.append(row)
-whose = f"The change is a pruned network's test accuracy minus that of the {tuned} one"
-report.table(rows, caption=f"Mean over {victims} targets. {whose}")
+caption = (
+    f"Mean over {victims} targets. Members: accuracy on members. Change: test "
+    f"accuracy of the pruned minus that of the {tuned} network"
+)
+report.table(rows, caption=caption)
 
 # %% [markdown]
 # ## Verdicts

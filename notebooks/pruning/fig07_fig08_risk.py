@@ -173,7 +173,7 @@ report.profile(
     level="dense",
     title=f"At {low:.0%} sparsity, SAMIA's attack accuracy significantly rises for {raised} of 4 "
     f"pruners, falls for {lowered}",
-    xlabel="sparsity",
+    xlabel="sparsity (share of the weights that is removed)",
     ylabel="attack accuracy of SAMIA",
 )
 

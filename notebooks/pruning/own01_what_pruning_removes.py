@@ -59,7 +59,7 @@ beyond = "fine-tuning for the same number of epochs, nothing pruned; paired over
 claims = report.claims(
     report.Claim(
         "same_leakage_rmia",
-        "Pruning and fine-tuning alone give the same AUC of RMIA, up to 0.02",
+        "The AUC of RMIA differs by less than 0.02 between pruning and fine-tuning alone",
         quantity="AUC of RMIA: pruned minus fine-tuned dense network",
         within=0.02,
         ours="our control of section 5.2.1",
@@ -68,7 +68,7 @@ claims = report.claims(
     ),
     report.Claim(
         "same_leakage_lira",
-        "Pruning and fine-tuning alone give the same AUC of LiRA, up to 0.02",
+        "The AUC of LiRA differs by less than 0.02 between pruning and fine-tuning alone",
         quantity="AUC of LiRA: pruned minus fine-tuned dense network",
         within=0.02,
         ours="our control of section 5.2.1",

@@ -173,7 +173,7 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
         "> <small>Measured: contrast; holds if \\>\u00a00; n\u00a0=\u00a05.</small>",
         "> ✗ Early stages are \\| silent. **This does not hold:** 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
         "> <small>Measured: strength; holds if \\<\u00a00.1; n\u00a0=\u00a05; directions.</small>",
-        "> <small>Networks: no regime is declared.</small>",
+        "> <small>Networks: this page sets no least accuracy.</small>",
     ]
     page = render.html(executed(), "Which stage?")
     picture, question = page.index("Nothing to see"), page.index("says so.")
