@@ -176,8 +176,6 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    means=True,
-    columns=True,
     title=f"Over all targets, pruning {effect} the confidence gap beyond fine-tuning alone",
     xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
     ylabel="share of samples",

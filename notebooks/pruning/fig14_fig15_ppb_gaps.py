@@ -188,8 +188,6 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    means=True,
-    columns=True,
     title=f"Over all targets, PPB {effect} the confidence gap ({fall.value:+.2f})",
     xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
     ylabel="share of samples",

@@ -21,6 +21,7 @@ ANSWERS = {
     "below resolution": "This is below resolution (the interval is wider than the effect of interest)",
     "inert": "This was not tested",
 }
+UNTRAINED = ": not trained as required"
 NAMED = 3  # accuracies that are listed by name
 UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
@@ -113,11 +114,8 @@ def networks(rows: Iterable[Row]) -> str:
     named = {name: pair for name, pair in learnt.items() if name in nearest}
     text = ", ".join(requirement(name, *pair) for name, pair in named.items())
     if len(learnt) > NAMED:
-        text += f" and {len(learnt) - NAMED} more accuracies, farther from their least"
-    beyond = dict.fromkeys(reason for row in rows for reason in row.get("outside", ()))
-    if beyond:
-        return f"{text}: outside the regime ({'; '.join(beyond)})"
-    return text
+        text += f", and {len(learnt) - NAMED} more"
+    return text + UNTRAINED if any(row.get("outside") for row in rows) else text
 
 
 def short(rows: Sequence[Row]) -> str:
@@ -126,14 +124,15 @@ def short(rows: Sequence[Row]) -> str:
         return ""
     lines = []
     learnt = networks(rows)
-    if "outside the regime" in learnt:
-        lines.append(f"**Warning: the networks did not train as required.** {_plain(learnt)}.")
+    if learnt.endswith(UNTRAINED):
+        which = _plain(learnt.removesuffix(UNTRAINED))
+        lines.append(f"**Warning: the networks did not train as required:** {which}.")
     for row in headlines(rows):
         claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
         number = _plain(interval(row)).replace("95 % CI", "95\u00a0%\u00a0CI")
         lines.append(f"{claim} **{answer(row)}:** {number}.")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
-    if learnt and "outside the regime" not in learnt:
+    if learnt and not learnt.endswith(UNTRAINED):
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
     lines[0] = f"**In short.** {lines[0]}"
     return "\n>\n".join(f"> {line}" for line in lines)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Table", "rows", "table"]
 
 UNRESOLVED = "below resolution"
-LEGEND = "Below resolution: too few points to measure this number"
+LEGEND = "Below resolution: too few points, or no network with this AUC, to measure this number"
 
 
 def plain(value: Any) -> str:
@@ -51,7 +51,7 @@ def _cell(value: Any) -> Markup:
     if not isinstance(value, Estimate):
         return Markup("{}").format(plain(value))
     number, interval = plain(value).removesuffix(f" ({UNRESOLVED})").split(" ", 1)
-    text = Markup("{} <small>{}</small>").format(number, interval.replace(" ", "\u00a0"))
+    text = Markup("{} <small>{}</small>").format(number, interval)
     return (
         text if value.resolved else text + Markup("<br><small><i>{}</i></small>").format(UNRESOLVED)
     )
