@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leak_atlas.report.ledger import ICONS, digits, failed, requirement
+from leak_atlas.report.ledger import ICONS, digits, failed, requirement, shown
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
@@ -89,10 +89,8 @@ def evidence(row: Row) -> str:
 
 def interval(row: Row) -> str:
     """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone where it is computed, without an error."""
-    if digits(row["low"]) == digits(row["high"]):
-        return digits(row["value"])
-    ends = f"{digits(row['low'])} to {digits(row['high'])}"
-    return f"{digits(row['value'])} (95 % CI {ends})"
+    value, low, high = shown(row)
+    return value if low == high else f"{value} (95\u00a0%\u00a0CI {low} to {high})"
 
 
 def border(row: Row) -> str:
@@ -109,7 +107,7 @@ def networks(rows: Iterable[Row]) -> str:
     rows = [row for row in rows if "learnt" in row]
     learnt = {name: value for row in rows for name, value in row["learnt"].items()}
     if not learnt:
-        return "no regime is declared" if rows else ""
+        return "this page sets no least accuracy" if rows else ""
     nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])[:NAMED]
     named = {name: pair for name, pair in learnt.items() if name in nearest}
     text = ", ".join(requirement(name, *pair) for name, pair in named.items())
@@ -129,8 +127,7 @@ def short(rows: Sequence[Row]) -> str:
         lines.append(f"**Warning: the networks did not train as required:** {which}.")
     for row in headlines(rows):
         claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        number = _plain(interval(row)).replace("95 % CI", "95\u00a0%\u00a0CI")
-        lines.append(f"{claim} **{answer(row)}:** {number}.")
+        lines.append(f"{claim} **{answer(row)}:** {_plain(interval(row))}.")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
     if learnt and not learnt.endswith(UNTRAINED):
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
