@@ -64,7 +64,7 @@ def test_an_undecided_effect_may_have_words_of_its_own():
 
 
 def test_networks_stand_with_their_regime():
-    assert summary.networks(judged(RIGHT)) == "no regime is declared"
+    assert summary.networks(judged(RIGHT)) == "this page sets no least accuracy"
     before = [row for row in judged(RIGHT) if row.pop("learnt") == {}]
     assert summary.networks(before) == "", "judged before it was kept"
     inside = judged(RIGHT, regime={"fit": 0.9}, fit=0.95)

@@ -127,7 +127,8 @@ def short(rows: Sequence[Row]) -> str:
         lines.append(f"**Warning: the networks did not train as required:** {which}.")
     for row in headlines(rows):
         claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        lines.append(f"{claim} **{answer(row)}:** {_plain(interval(row))}.")
+        number = _plain(interval(row))
+        lines.append(f"{claim} **{answer(row)}:** {number}.")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
     if learnt and not learnt.endswith(UNTRAINED):
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
