@@ -11,8 +11,9 @@ import vl_convert
 from leak_atlas import BadInput, audit
 from leak_atlas.engine import store
 from leak_atlas.explore import instrument, pruning
+from leak_atlas.explore.exposed import ALL, MEMBERS, OTHERS, SHOWN
 from leak_atlas.explore.instrument import Instrument
-from leak_atlas.explore.pruning import ALL, MEMBERS, OTHERS, SHOWN, Pruning
+from leak_atlas.explore.pruning import Pruning
 from leak_atlas.explore.shelf import Measured
 from leak_atlas.recipe import (
     PPB,
