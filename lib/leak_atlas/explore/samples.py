@@ -143,13 +143,13 @@ class Samples(Description):
             if (results := self._shelf.results([attack]))
         }
         chosen = members[self.value(state, "target")]
-        rows: dict[str, TargetRows] = {"members": pool.rows(chosen, attacks)}
+        exposed = [row for each in attacks.items() for row in _by_rank(*each, members)]
+        rows = {"exposure": exposed, "members": pool.rows(chosen, attacks)}
         rows["ranks"] = [
             {"rank": rank + 1, "visits": [window.visits(rank + 1, epoch)[rank] for epoch in epochs]}
             for epochs in [range(1, study.fine_tuning + 1)]
             for rank in range(chosen["rank"].max() + 1)
         ]
-        rows["exposure"] = [row for each in attacks.items() for row in _by_rank(*each, members)]
         rows["parts"] = [row for each in attacks.items() for row in _by_part(*each, ranking)]
         return rows
 
@@ -368,6 +368,7 @@ def _by_part(name: str, scored: Arrays, ranking: Arrays) -> list[dict[str, Any]]
 
 # ---------------------------------------------------------------- figure
 
+INTERVAL = "format(datum.low, '.3f') + ' to ' + format(datum.high, '.3f')"
 PICTURES = {"data": {"name": "members"}, "key": "sample", "fields": ["image", "label", "score"]}
 SCORE = by("score:Q", title="memorization score", format=".2f")
 NEAR_TIPS = [by("label:N", title="sample"), SCORE]
@@ -420,7 +421,7 @@ def _visits(ranks: TargetRows, frame: Chart, x: Any, width: int) -> Chart:
 
 def _exposure(x: Any, width: int) -> Chart:
     """Exposure by rank before and after, with 95 % intervals."""
-    words = charts.calculate(interval=charts.INTERVAL)
+    words = charts.calculate(interval=INTERVAL)
     low = by("low:Q", scale={"zero": False}, title=None)
     band = charts.mark("area", {"opacity": 0.15}, x=x, y=low, y2={"field": "high"}, color=VARIANT)
     shown = {"color": VARIANT, "tooltip": EXPOSED}
@@ -432,7 +433,7 @@ def _exposure(x: Any, width: int) -> Chart:
 
 def _parts(width: int) -> Chart:
     """AUC of each quarter before and after, with 95 % intervals."""
-    words = charts.calculate(interval=charts.INTERVAL)
+    words = charts.calculate(interval=INTERVAL)
     title = "quarter of the scores, from the lowest"
     shown: dict[str, Any] = {
         "x": by("quarter:O", title=title, axis={"labelAngle": 0}),

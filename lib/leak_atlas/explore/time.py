@@ -163,8 +163,8 @@ class Time(Description):
         null = self._plane(state, permuted=0)
         loss = _losses(outputs, scored.index)
         return {
-            "samples": _samples(study, path, loss, measures, scored.index),
             "epochs": _epochs(study.epochs, path, loss, null[0] if null else None),
+            "samples": _samples(study, path, loss, measures, scored.index),
             "measures": [{"measure": name} for name in measures],
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "rows", "table"]
 
-UNRESOLVED = "below resolution"
-LEGEND = "Below resolution: too few points to measure this number"
+UNRESOLVED = "not resolved"
+LEGEND = "Not resolved: too few samples for this number, or no network with this AUC"
 
 
 def plain(value: Any) -> str:
@@ -37,6 +38,7 @@ def plain(value: Any) -> str:
         text = f"{value:.3f}" if value == 0 or 1e-3 <= abs(float(value)) < 100 else f"{value:.4g}"
     else:
         return str(value)
+    text = re.sub(r"-(0\.0+)(?!\d)", r"\1", text)  # no negative zero
     return text.replace("-", "−").replace("nan", "–").replace("inf", "∞")
 
 
@@ -49,7 +51,7 @@ def _cell(value: Any) -> Markup:
     if not isinstance(value, Estimate):
         return Markup("{}").format(plain(value))
     number, interval = plain(value).removesuffix(f" ({UNRESOLVED})").split(" ", 1)
-    text = Markup("{} <small>{}</small>").format(number, interval.replace(" ", "\u00a0"))
+    text = Markup("{} <small>{}</small>").format(number, interval)
     return (
         text if value.resolved else text + Markup("<br><small><i>{}</i></small>").format(UNRESOLVED)
     )
