@@ -205,19 +205,44 @@ LAYERS = (
 )
 
 
-def test_the_layer_explorer_opens_runs_and_answers(page: "Page") -> None:
-    run(page, "explore/layers.py", LAYERS)
+WEIGHTS = """pool = 120
+reference = 40
+test = 100
+epochs = 2
+retrain_epochs = 1
+shadows = 6
+width = 4
+pixels = 8
+rates = [0.05]
+score_steps = 2
+balances = [0.5]"""
+
+
+# notebook, its parameters, what a tile is called, and what a click on that tile points at
+INSTRUMENTS = {
+    "layers": (LAYERS, "stage2, epoch 1", {"part": "stage2", "epoch": "1"}),
+    "weights": (WEIGHTS, "stage2, r = 0.05", {"part": "stage2", "r": "0.05"}),
+}
+
+
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_an_instrument_opens_and_answers_a_click(page: "Page", name: str) -> None:
+    smaller, tile, pointed = INSTRUMENTS[name]
+    run(page, f"explore/{name}.py", smaller)
     figure = page.locator(".leak-atlas-figure[data-ready]")
-    figure.locator(".mark-image image").first.wait_for(timeout=60_000)
+    tiles = figure.locator(f".mark-rect path[aria-label*='{tile}']")
+    tiles.first.wait_for(timeout=60_000)
     assert not violations(page, ".leak-atlas-instrument")
     assert not page.evaluate(NARROW, 100)
-    stage = page.locator("[data-pointer=part] select")
-    tiles = figure.locator(".mark-rect path[aria-label*='stage2, epoch 1']")
     tiles.first.click()
-    page.wait_for_function("document.querySelector('[data-pointer=part] select').value == 'stage2'")
-    assert page.locator("[data-pointer=epoch] output").inner_text() == "1"
-    stage.select_option("stage4")
-    assert figure.locator(".mark-image image").count() == 18
+    for pointer, value in pointed.items():
+        control = page.locator(f"[data-pointer={pointer}] :is(select, output)")
+        shown = "([e, value]) => (e.value ?? e.textContent) === value"
+        page.wait_for_function(shown, arg=[control.element_handle(), value])
+    play = figure.locator(".leak-atlas-play")
+    play.click()
+    assert play.inner_text() == "⏸ pause"
+    play.click()
 
 
 def test_a_notebook_that_is_run_and_saved_leaves_nothing_to_commit(
@@ -238,23 +263,6 @@ def test_a_notebook_that_is_run_and_saved_leaves_nothing_to_commit(
         time.sleep(0.1)
     assert any(cell.get("outputs") for cell in nbformat.read(path.with_suffix(".ipynb"), 4).cells)
     assert git(clone, "status", "--porcelain") == ""
-
-
-def test_the_weight_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "pool = 120\nreference = 40\ntest = 100\nepochs = 2\nretrain_epochs = 1\nshadows = 6\nwidth = 4\npixels = 8"
-    run(page, "explore/weights.py", f"{smaller}\nrates = [0.05]\nscore_steps = 2\nbalances = [0.5]")
-    before = said(page)
-    assert (
-        "at 5 %: test accuracy" in before
-        and page.locator(".leak-atlas-table tbody tr").count() == 3
-    )
-    handle = page.locator(".leak-atlas-rate [role=slider]")
-    handle.focus()
-    handle.press("ArrowRight")
-    assert "at 6 %: what comes of rewinding these weights is not trained yet" in said(page, before)
-    page.locator(".leak-atlas-train", has_text="train 12 networks, about").wait_for(timeout=60_000)
-    page.locator(".leak-atlas-export").press("Enter")
-    page.locator(".leak-atlas-links a").first.wait_for()
 
 
 def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:

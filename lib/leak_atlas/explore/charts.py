@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,18 +31,39 @@ Transform: TypeAlias = dict[str, Any]
 INK, QUIET = "#000000", "#6b6b6b"
 PURPLE, GREY = "#b3388a", "#595959"  # of two groups of samples
 TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
-# AUCs: chance is white, whatever lies beyond the ends has their colour
-CHANCE = {"domain": [0.25, 0.5, 0.75], "range": ["#2166ac", "#f7f7f7", "#b2182b"], "clamp": True}
+BLUE_TO_RED = ("#4393c3", "#f7f7f7", "#d6604d")  # black numbers can be read on all of them
+# what came of networks that are attacked: columns of `audit.audit`, by their words
+OUTCOMES = {"test accuracy": "accuracy", "attack AUC": "auc", "TPR at 1 % FPR": "tpr_at_1%"}
 FONTS = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "grid": False}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What the colours of a map mean: a column of its rows, next to `low` and `high`."""
+
+    column: str
+    title: str
+    ends: tuple[float, ...]  # what lies beyond the first and the last has their colour
+    chance: float | None = None  # a number is grey where its interval contains this
+    digits: int = 2
+    colours: Sequence[str] = BLUE_TO_RED
+
+
+AUC = Measure("auc", "AUC", (0.25, 0.5, 0.75), chance=0.5)
 
 
 # ---------------------------------------------------------------- rows
 
 
-def interval(estimate: Estimate) -> dict[str, float]:
-    """The columns `auc`, `low` and `high` of a row."""
-    ends = {"auc": estimate.value, "low": estimate.low, "high": estimate.high}
+def interval(estimate: Estimate, column: str = "auc") -> dict[str, float]:
+    """The columns of a row that hold an estimate: its value, `low` and `high`."""
+    ends = {column: estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: round(float(value), 3) for name, value in ends.items()}
+
+
+def values(rows: Sequence[Mapping[str, Any]], column: str) -> list[Any]:
+    """The values of a column, each once, in the order of the rows."""
+    return list(dict.fromkeys(row[column] for row in rows))
 
 
 def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, list[float]]:
@@ -131,41 +153,63 @@ def selection(name: str, on_click: str, **start: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- charts
 
 LEGEND = {"title": None, "orient": "top"}
-INTERVAL = "format(datum.low, '.2f') + ' to ' + format(datum.high, '.2f')"
-SPOKEN = "datum.where + ': AUC ' + datum.auc + ', 95 % ' + datum.interval + '. ' + datum.meaning"
-FACTS = [
-    by("where:N"),
-    by("auc:Q", title="AUC", format=".3f"),
-    by("interval:N", title="95 % interval"),
-    by("meaning:N"),
-]
 
 
-def heat(cells: Chart, cell: dict[str, Any], x: Any, y: Any, named: str, **size: Any) -> Chart:
-    """A map of AUCs. A click chooses a cell, which gets a frame; `named` is an expression that says
-    in words which cell it is.
+def heat(
+    cells: Chart,
+    selections: Sequence[Chart],
+    x: Any,
+    y: Any,
+    named: str,
+    of: Measure = AUC,
+    **size: Any,
+) -> Chart:
+    """A map of a measure. A click sets all selections, and the chosen cell gets a frame; `named` is an expression that
+    says in words which cell it is.
 
-    A number in grey could be chance: its interval contains 0.5.
+    A number in grey could be chance: its interval contains `Measure.chance`.
     """
-    words = calculate(where=named, interval=INTERVAL, spoken=SPOKEN)
-    legend = {"title": "AUC", "gradientLength": 100, "tickCount": 3}
-    shade = by("auc:Q", scale=CHANCE, legend=legend)
+    form = f".{of.digits}f"
+    spoken = f"': {of.title} ' + datum.{of.column} + ', 95 % interval '"
+    words = calculate(
+        where=named,
+        interval=f"format(datum.low, '{form}') + ' to ' + format(datum.high, '{form}')",
+        spoken=f"datum.where + {spoken} + datum.interval + '. ' + datum.meaning",
+    )
+    facts = [
+        by("where:N"),
+        by(f"{of.column}:Q", title=of.title, format=f".{of.digits + 1}f"),
+        by("interval:N", title="95 % interval"),
+        by("meaning:N"),
+    ]
+    legend = {"title": of.title, "gradientLength": 100, "tickCount": 3}
+    scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     place = {"x": x, "y": y}
-    tiles = mark("rect", {"cursor": "pointer"}, **place, color=shade, tooltip=FACTS)
-    tiles["encoding"]["description"] = by("spoken:N")
-    open_ = {"test": "datum.low <= 0.5 && datum.high >= 0.5", "value": "#808080"}
-    ink = {"condition": open_, "value": INK}
+    tiles = mark(
+        "rect",
+        {"cursor": "pointer"},
+        **place,
+        color=by(f"{of.column}:Q", scale=scale, legend=legend),
+        tooltip=facts,
+        description=by("spoken:N"),
+    )
+    ink: dict[str, Any] = {"value": INK}
+    if of.chance is not None:
+        open_ = f"datum.low <= {of.chance} && datum.high >= {of.chance}"
+        ink["condition"] = {"test": open_, "value": QUIET}
     text = {"fontSize": 11, "aria": False}
-    numbers = mark("text", text, **place, text=by("auc:Q", format=".2f"), color=ink)
+    numbers = mark("text", text, **place, text=by(f"{of.column}:Q", format=form), color=ink)
     line = {"filled": False, "stroke": INK, "strokeWidth": 3, "aria": False}
-    frame = mark("rect", line, **place) | {"transform": [chosen(cell["name"])]}
-    return layers(on(cells, words), tiles | {"params": [cell]}, numbers, frame, **size)
+    frame = mark("rect", line, **place)
+    frame["transform"] = [chosen(each["name"]) for each in selections]
+    tiles["params"] = list(selections)
+    return layers(on(cells, words), tiles, numbers, frame, **size)
 
 
-def distribution(cells: Chart, cell: str, groups: Mapping[str, str], x: str, **size: Any) -> Chart:
+def distribution(cells: Chart, groups: Mapping[str, str], x: str, **size: Any) -> Chart:
     """Groups of samples at the chosen cell, each a column of `histogram` with its colour."""
     folded = {"fold": list(groups), "as": ["group", "share"]}
-    unfolded = on(cells, chosen(cell), unfold("edge", *groups), folded)
+    unfolded = on(cells, unfold("edge", *groups), folded)
     look = {"interpolate": "step-after", "fillOpacity": 0.25, "line": True, "strokeWidth": 1.5}
     shade = by("group:N", scale=colours(groups), legend=LEGEND)
     across = by("edge:Q", title=x, scale={"zero": False, "nice": False}, axis={"tickCount": 5})
@@ -173,9 +217,73 @@ def distribution(cells: Chart, cell: str, groups: Mapping[str, str], x: str, **s
     return layers(unfolded, mark("area", look, x=across, y=up, color=shade), **size)
 
 
+def columns(name: str, values: Sequence[Any], title: str) -> dict[str, Any]:
+    """An axis with a column for each value, also of charts that lack some."""
+    return by(f"{name}:O", title=title, scale={"domain": list(values)}, axis={"labelAngle": 0})
+
+
+def maps(
+    names: Mapping[str, str],
+    cells: str,
+    selections: Sequence[Chart],
+    x: Any,
+    y: Any,
+    named: str,
+    of: Measure = AUC,
+    **size: Any,
+) -> dict[str, Chart]:
+    """A `heat` of each side, by its title; `names` say what the sides are."""
+    size.setdefault("height", 26 * len(y["sort"]))
+    return {
+        f"{side}: {name}": heat(
+            rows(cells, where(f"datum.side == '{side}'")), selections, x, y, named, of, **size
+        )
+        for side, name in names.items()
+    }
+
+
+def outcomes(others: Sequence[str], x: Any, now: str, **size: Any) -> dict[str, Chart]:
+    """Charts of accuracy and leakage along the columns `x`, by their titles.
+
+    Rows are those of `Shelf.outcomes`. A and B are points with 95 % intervals; what they are
+    compared with, `others`, are bands. A stripe marks the value of the signal `now`.
+    """
+    shades = COLOURS | dict(zip(others, (INK, QUIET), strict=False))
+    look = {
+        "color": by("side:N", scale=colours(shades), legend=LEGEND | {"symbolOpacity": 1}),
+        "tooltip": [
+            by("side:N"),
+            by("value:Q", format=".3f"),
+            by("low:Q", title="95 % interval from", format=".3f"),
+            by("high:Q", title="to", format=".3f"),
+        ],
+    }
+    up = {"scale": {"zero": False}, "axis": {"tickCount": 4}, "title": None}
+    middle = {"y": by("value:Q", **up)}
+    ends = {"y": by("low:Q", **up), "y2": {"field": "high"}}
+    place = {"x": x, "xOffset": by("side:N", scale={"domain": list(COLOURS)})}
+    stripe = mark("rect", {"color": "#ececec", "aria": False}, x=x) | {
+        "data": {"sequence": {"start": 0, "stop": 1}},
+        "transform": calculate(**{x["field"]: now}),
+    }
+    of_others = {"transform": [where(f"indexof({list(others)}, datum.side) >= 0")]}
+    of_sides = {"transform": [where(f"indexof({list(COLOURS)}, datum.side) >= 0")]}
+    marks = [
+        stripe,
+        mark("rect", {"opacity": 0.12}, **ends, **look) | of_others,
+        mark("rule", {"strokeDash": [5, 3]}, **middle, **look) | of_others,
+        mark("rule", {"strokeWidth": 2}, **place, **ends, **look) | of_sides,
+        mark("point", {"filled": True, "size": 60}, **place, **middle, **look) | of_sides,
+    ]
+    made = {}
+    for measure in OUTCOMES:
+        known = rows("outcomes", where(f"datum.measure == '{measure}'"))
+        made[measure] = layers(known, *marks, **{"height": 150} | size)
+    return made
+
+
 def strip(
     cells: Chart,
-    cell: str,
     sample: dict[str, Any],
     columns: Sequence[str],
     tooltip: Sequence[Any],
@@ -189,7 +297,7 @@ def strip(
     """
     size = min(width // shown - 4, 40)
     pictures = {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label"]}
-    known = on(cells, chosen(cell), unfold(*columns), {"lookup": "sample", "from": pictures})
+    known = on(cells, unfold(*columns), {"lookup": "sample", "from": pictures})
     scale = {"domain": list(range(1, shown + 1))}
     place = by("place:O", axis=None, scale=scale)
     look = {"width": size, "height": size, "cursor": "pointer"}

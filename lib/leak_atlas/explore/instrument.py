@@ -71,6 +71,11 @@ class Choice:
     more: bool = False
     meaning: str = ""  # in words, shown by the pointer of a mouse
 
+    def __post_init__(self) -> None:
+        if self.start not in self.options:
+            close = nearest(self.start, list(self.options))
+            raise BadInput(f"{self.name} cannot be {self.start!r}{close}")
+
 
 @dataclass(frozen=True)
 class Pointer:
@@ -137,6 +142,11 @@ class Description(ABC):
         plain = [{k: v for k, v in row.items() if not isinstance(v, list)} for row in first]
         return {self.name: pd.DataFrame(plain)}
 
+    @property
+    def start(self) -> State:
+        """Every choice as it is in the beginning."""
+        return {each.name: each.start for each in self.choices}
+
     def value(self, state: State, name: str) -> Any:
         """The value behind the label of a choice."""
         return next(each for each in self.choices if each.name == name).options[state[name]]
@@ -178,7 +188,6 @@ class Instrument(widgets.VBox):
         self._quiet, self._listening = False, False
         self._kept, self._stored = dict[Any, Rows](), dict[Any, bool]()
         self._lists = {each.name: self._list(each) for each in of.choices}
-        self._start: State = {each.name: each.start for each in of.choices}
         self._at: State = {}  # where the pointers are
         self.says = widgets.HTML().add_class("leak-atlas-says")
         self.figure = widgets.HTML('<div class="leak-atlas-figure"></div>')
@@ -191,7 +200,7 @@ class Instrument(widgets.VBox):
         self.export.on_click(lambda _: self._export())
         self.links = widgets.HTML().add_class("leak-atlas-links")
         reset = widgets.Button(description="reset", icon="undo", tooltip="as in the beginning")
-        reset.on_click(lambda _: self.choose(**self._start))
+        reset.on_click(lambda _: self.choose(**self.of.start))
         below = widgets.HBox([self.export, reset, self.links]).add_class("leak-atlas-row")
         shown = [widgets.HTML(style()), *self._forms(), self.offer, self.says, self.figure]
         super().__init__([*shown, self._script, self._text, below])
@@ -266,7 +275,7 @@ class Instrument(widgets.VBox):
     @property
     def code(self) -> str:
         """A cell that brings `app` from its beginning to what is shown now."""
-        start = self._start | self._pointers()
+        start = self.of.start | self._pointers()
         moved = [f"{k}={v!r}" for k, v in self.state.items() if v != start.get(k)]
         return f"app.choose({', '.join(moved)})"
 
@@ -294,10 +303,10 @@ class Instrument(widgets.VBox):
         try:
             self.of.steps(self.state)
             self.rows = self._rows()
+            self._at = {name: self._at.get(name, at) for name, at in self._pointers().items()}
             lines = self.of.sentences(self.state, self.rows)
         except BadInput as error:
-            wrong, self.rows = wrong or str(error), {}
-        self._at = {name: self._at.get(name, start) for name, start in self._pointers().items()}
+            wrong, self.rows, self._at = wrong or str(error), {}, {}
         with self._silent():
             self._mark()
         self.says.value, self.links.value = status(*lines), ""

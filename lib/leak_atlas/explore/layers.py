@@ -187,19 +187,20 @@ class Layers(Description):
             side, paths = charts.rows("cells", near), charts.rows("paths", near)
             lines[0][f"{letter}: {name}"] = charts.heat(
                 side,
-                cell,
+                [cell],
                 by("epoch:O", axis={"labelAngle": 0}),
                 by("part:N", sort=parts, title=None),
                 "datum.side + ', ' + datum.part + ', epoch ' + datum.epoch",
                 width=width,
                 height=26 * len(parts),
             )
+            here = charts.on(side, charts.chosen("cell"))
             lines[1][f"{letter}: samples at the chosen cell"] = charts.distribution(
-                side, "cell", GROUPS, "value at the chosen cell", width=width, height=110
+                here, GROUPS, "value at the chosen cell", width=width, height=110
             )
             tips = [by("label:N", title="sample"), by("rank:Q", title="rank among the seen, %")]
             lines[2][f"{letter}: unseen samples that carry it most"] = charts.strip(
-                side, "cell", sample, ["sample", "rank"], tips, width, SHOWN
+                here, sample, ["sample", "rank"], tips, width, SHOWN
             )
             own = _axes(rows, letter)[0]
             lines[3][f"{letter}: path of the chosen sample"] = _path(paths, own, epochs, width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import count, cycle
@@ -19,7 +18,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from leak_atlas.audit import Estimate
-from leak_atlas.report.markup import png
+from leak_atlas.report.markup import png, proper
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -45,7 +44,7 @@ DASHES: tuple[Any, ...] = (
 )
 FAR = 1e3  # where an interval ends that has no end
 COUNTED = count(1)  # figures that this kernel has shown
-SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
+SHARPER, COLOURS = 2.0, 256  # dots per dot of the page, colours of a picture
 LETTER, LINE = (
     0.0075,
     0.0172,
@@ -312,11 +311,6 @@ def finish(
     if ylabel:  # beside the panels, not beside the key above them
         middle = (body / 2 + fig.deeper) / fig.get_figheight()
         fig.supylabel(wrapped(ylabel, body - 0.5), y=middle, **AXIS)
-
-
-def proper(text: str) -> str:
-    """The text with a true minus before its numbers."""
-    return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
 
 
 def wrapped(text: str, room: float, size: float = 9) -> str:
