@@ -217,11 +217,22 @@ rates = [0.05]
 score_steps = 2
 balances = [0.5]"""
 
+PRUNING = """pool = 120
+dev = 10
+victims = 2
+shadows = 2
+epochs = 2
+retrain_epochs = 1
+width = 4
+pixels = 8
+reference = 40
+sparsities = [0.6]"""
 
 # notebook, its parameters, what a tile is called, and what a click on that tile points at
 INSTRUMENTS = {
     "layers": (LAYERS, "stage2, epoch 1", {"part": "stage2", "epoch": "1"}),
     "weights": (WEIGHTS, "stage2, r = 0.05", {"part": "stage2", "r": "0.05"}),
+    "pruning": (PRUNING, "all classes, sparsity 0:", {"who": "all classes", "sparsity": "0"}),
 }
 
 
@@ -263,17 +274,6 @@ def test_a_notebook_that_is_run_and_saved_leaves_nothing_to_commit(
         time.sleep(0.1)
     assert any(cell.get("outputs") for cell in nbformat.read(path.with_suffix(".ipynb"), 4).cells)
     assert git(clone, "status", "--porcelain") == ""
-
-
-def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "pool = 120\ndev = 10\nvictims = 2\nshadows = 2\nepochs = 2\nretrain_epochs = 1\nwidth = 4\npixels = 8"
-    run(page, "explore/pruning.py", f"{smaller}\nreference = 40\nsparsities = [0.6]")
-    before = said(page)
-    assert "L1 unstructured, Base at 60 %: test accuracy" in before
-    handle = page.locator(".leak-atlas-sparsity [role=slider]")
-    handle.focus()
-    handle.press("ArrowRight")
-    assert "L1 unstructured, Base: not trained yet" in said(page, before)
 
 
 def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas.audit import Estimate
+from leak_atlas.data import readers
 from leak_atlas.explore.look import COLOURS
+from leak_atlas.recipe import registry
 
 Chart: TypeAlias = dict[str, Any]
 Transform: TypeAlias = dict[str, Any]
@@ -77,6 +79,41 @@ def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[
         counts = np.histogram(values[inside].clip(low, high), edges)[0]
         made[name] = (100 * counts / max(inside.sum(), 1)).round(2).tolist()
     return made
+
+
+def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
+    """For each row `(R, n)` and sample, the percentage of the seen samples whose value is lower."""
+    made = np.empty(values.shape)
+    for row, own in enumerate(values):
+        others = np.sort(own[seen])
+        left, right = (np.searchsorted(others, own, side) for side in ("left", "right"))
+        made[row] = 50 * (left + right) / len(others)
+    return made
+
+
+def mean_where(values: Sequence[NDArray], chosen: Sequence[NDArray[np.bool_]]) -> NDArray:
+    """Mean over the pairs in which a sample is chosen; NaN where it never is."""
+    count = np.sum(chosen, axis=0)
+    total = np.sum([own * of for own, of in zip(values, chosen, strict=True)], axis=0)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+
+
+def listed(values: NDArray) -> list[float | None]:
+    return [None if np.isnan(value) else round(value) for value in values.tolist()]
+
+
+def picture(data: Any, sample: str) -> dict[str, str]:
+    index = int(sample.rpartition(" ")[2])
+    samples = readers.load(data.name, data.pixels)
+    label = registry.find(data.name).classes[samples.labels[index]]
+    return {"sample": sample, "label": f"{label} ({sample})", "image": png(samples.x[index])}
+
+
+def meaning(auc: Estimate, who: str, what: str) -> str:
+    """What an AUC says of a group: `who` has larger or smaller values than the others."""
+    if auc.low <= 0.5 <= auc.high:
+        return "could be chance: the interval contains 0.5"
+    return f"{who} {'larger' if auc.value > 0.5 else 'smaller'} {what}"
 
 
 def png(pixels: NDArray[np.uint8]) -> str:
@@ -300,11 +337,12 @@ def strip(
     known = on(cells, unfold(*columns), {"lookup": "sample", "from": pictures})
     scale = {"domain": list(range(1, shown + 1))}
     place = by("place:O", axis=None, scale=scale)
-    look = {"width": size, "height": size, "cursor": "pointer"}
-    images = mark("image", look, x=place, url=by("image:N"), tooltip=list(tooltip))
+    middle = {"value": size / 2 + 4}
+    look = {"width": size, "height": size, "cursor": "pointer", "baseline": "middle"}
+    images = mark("image", look, x=place, y=middle, url=by("image:N"), tooltip=list(tooltip))
     images["encoding"]["description"] = by("label:N")
     square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (size + 3) ** 2}
-    frame = mark("square", square | {"opacity": 1, "aria": False}, x=place)
+    frame = mark("square", square | {"opacity": 1, "aria": False}, x=place, y=middle)
     frame |= {"transform": [chosen(sample["name"])]}
     return layers(known, images | {"params": [sample]}, frame, width=width, height=size + 8)
 

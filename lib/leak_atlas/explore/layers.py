@@ -17,10 +17,8 @@ from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leak_atlas import BadInput
-from leak_atlas.data import readers
 from leak_atlas.explore import charts
 from leak_atlas.explore.charts import Chart, by
 from leak_atlas.explore.instrument import Choice, Description, Instrument, Pointer, Rows, State
@@ -29,7 +27,7 @@ from leak_atlas.explore.setting import FACTORS, Setting, choices, names, takes, 
 from leak_atlas.explore.shelf import Shelf
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Arrays
-from leak_atlas.recipe import CrossEntropy, Objective, Step, registry
+from leak_atlas.recipe import CrossEntropy, Objective, Step
 
 MEASURES = {
     "distance": "euclidean",
@@ -129,7 +127,9 @@ class Layers(Description):
                 samples |= {(setting.data, row["sample"]) for row in paths}
         if not made["cells"]:
             return {}
-        made["pictures"] = [_picture(*each) for each in sorted(samples, key=lambda each: each[1])]
+        made["pictures"] = [
+            charts.picture(*each) for each in sorted(samples, key=lambda each: each[1])
+        ]
         return made
 
     def _side(self, setting: Setting, parts: Any) -> SideRows | None:
@@ -260,23 +260,6 @@ def _choice(
 # ---------------------------------------------------------------- rows of a side
 
 
-def _ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
-    """For each row `(R, n)` and sample, the percentage of the seen samples whose value is lower."""
-    made = np.empty(values.shape)
-    for row, own in enumerate(values):
-        others = np.sort(own[seen])
-        left, right = (np.searchsorted(others, own, side) for side in ("left", "right"))
-        made[row] = 50 * (left + right) / len(others)
-    return made
-
-
-def _mean(values: Sequence[NDArray], chosen: Sequence[NDArray[np.bool_]]) -> NDArray:
-    """Mean over the pairs in which a sample is chosen; NaN where it never is."""
-    count = np.sum(chosen, axis=0)
-    total = np.sum([own * of for own, of in zip(values, chosen, strict=True)], axis=0)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-
-
 def _side_rows(data: str, results: Mapping[int, Sequence[Arrays]]) -> SideRows:
     """Cells and paths of one probe; `results` has an array for each pair, by epoch."""
     first = next(iter(results.values()))
@@ -288,8 +271,8 @@ def _side_rows(data: str, results: Mapping[int, Sequence[Arrays]]) -> SideRows:
     for measure, field in MEASURES.items():
         by_epoch = [disparity.measured(found, field) for found in results.values()]
         values = [np.concatenate(own) for own in zip(*by_epoch, strict=True)]
-        ranks = [_ranks(own, half) for own, half in zip(values, seen, strict=True)]
-        new, old = _mean(ranks, unseen), _mean(ranks, seen)
+        ranks = [charts.ranks(own, half) for own, half in zip(values, seen, strict=True)]
+        new, old = charts.mean_where(ranks, unseen), charts.mean_where(ranks, seen)
         pooled = np.concatenate(values, axis=1)
         halves = {BOTH: np.concatenate(seen), ONE: np.concatenate(unseen)}
         shown = set[int]()
@@ -299,32 +282,20 @@ def _side_rows(data: str, results: Mapping[int, Sequence[Arrays]]) -> SideRows:
             order = np.argsort(-sign * new[row], kind="stable")[:SHOWN]  # NaN stands last
             shown |= set(order.tolist())
             cells.append(
-                {"measure": measure, "epoch": epoch, "part": part, "meaning": _meaning(auc)}
+                {
+                    "measure": measure,
+                    "epoch": epoch,
+                    "part": part,
+                    "meaning": charts.meaning(auc, "unseen samples have", "values here"),
+                }
                 | charts.interval(auc)
                 | charts.histogram(pooled[row], halves)
-                | {"sample": names[order].tolist(), "rank": _list(new[row, order])}
+                | {"sample": names[order].tolist(), "rank": charts.listed(new[row, order])}
             )
         for at in sorted(shown):
-            own = {"unseen": _list(new[:, at]), "seen": _list(old[:, at])}
+            own = {"unseen": charts.listed(new[:, at]), "seen": charts.listed(old[:, at])}
             paths.append({"measure": measure, "sample": str(names[at])} | own)
     return cells, paths
-
-
-def _list(values: NDArray) -> list[float | None]:
-    return [None if np.isnan(value) else round(value) for value in values.tolist()]
-
-
-def _meaning(auc: Any) -> str:
-    if auc.low <= 0.5 <= auc.high:
-        return "could be chance: the interval contains 0.5"
-    return f"unseen samples have {'larger' if auc.value > 0.5 else 'smaller'} values here"
-
-
-def _picture(data: Any, sample: str) -> dict[str, str]:
-    index = int(sample.rpartition(" ")[2])
-    samples = readers.load(data.name, data.pixels)
-    label = registry.find(data.name).classes[samples.labels[index]]
-    return {"sample": sample, "label": f"{label} ({sample})", "image": charts.png(samples.x[index])}
 
 
 # ---------------------------------------------------------------- figure

@@ -51,27 +51,6 @@ def status(*lines: str) -> str:
     return f'<div role="status" aria-live="polite" style="line-height:1.5">{text}</div>'
 
 
-def stages_of(parts: Iterable[str]) -> list[str]:
-    """The stage of each part: `stage4` of `stage4.1`."""
-    return [name.partition(".")[0] for name in parts]
-
-
-def along(ax: Axes, tensors: Iterable[str]) -> None:
-    """An axis of tensors in the order of the network, each stage named once and parted from the
-    next.
-    """
-    from leak_atlas.report.sheet import FLOOR
-
-    stages = np.array(stages_of(tensors))
-    spans = {name: np.flatnonzero(stages == name) for name in dict.fromkeys(stages)}
-    ax.set_xlim(-0.7, len(stages) - 0.3)
-    ax.set_xticks([places.mean() for places in spans.values()], list(spans))
-    ax.grid(axis="x", visible=False)
-    ax.tick_params(axis="x", length=0)
-    for places in list(spans.values())[1:]:
-        ax.axvline(places[0] - 0.5, color=FLOOR, linewidth=1, zorder=0)
-
-
 class Frames:
     """Where panels stand: the layout, half of what a drawing takes, is found once for sheets that
     are alike.

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "rows", "table"]
 
-UNRESOLVED = "below resolution"
-LEGEND = "Below resolution: too few points, or no network with this AUC, to measure this number"
+UNRESOLVED = "not resolved"
+LEGEND = "Not resolved: too few samples for this number, or no network with this AUC"
 
 
 def plain(value: Any) -> str:
