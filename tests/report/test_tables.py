@@ -42,8 +42,7 @@ def test_three_faces_say_the_same():
     for text in shown.values():
         assert "12 000" in text and "54.58" in text and "54.580" not in text and "–" in text
         assert (
-            "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Not resolved: too few samples"
-            in text
+            "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Not resolved: too few samples" in text
         )
 
 
