@@ -276,19 +276,23 @@ def test_a_notebook_that_is_run_and_saved_leaves_nothing_to_commit(
     assert git(clone, "status", "--porcelain") == ""
 
 
-def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2\nepochs = [2]\nround_epochs = [3]"
-    run(
-        page,
-        "explore/samples.py",
-        f"{smaller}\nscore_epochs = [2]\nnetworks = 16\nshare = 0.5\nwidths = [[3]]\nsteps = [[1]]",
+def test_the_samples_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2"
+    smaller += "\nepochs = [2]\nround_epochs = [3]\nscore_epochs = [2]\nnetworks = 16\nshare = 0.5"
+    run(page, "explore/samples.py", f"{smaller}\nninths = 6")
+    figure, says = page.locator(".leak-atlas-figure[data-ready]"), page.locator(".leak-atlas-says")
+    members = figure.locator(".mark-image image[aria-label]")
+    members.first.wait_for(timeout=60_000)
+    assert not violations(page, ".leak-atlas-instrument")
+    assert not page.evaluate(NARROW, 100)
+    assert "In epoch 2 of 3 of a round the window holds ranks 2 to 4" in says.inner_text()
+    members.nth(3).click()
+    card = figure.locator(".mark-text text tspan").first
+    card.filter(has_text=members.nth(3).get_attribute("aria-label") or "-").wait_for(
+        state="attached"
     )
-    before = said(page)
-    assert "In epoch 2 of 3 of a round the window is at ranks 2 to 4 of each class" in before
-    handle = page.locator(".leak-atlas-epoch [role=slider]")
-    handle.focus()
-    handle.press("ArrowRight")
-    assert "In epoch 3 of 3 of a round the window is at ranks 3 to 5" in said(page, before)
+    page.locator("[data-pointer=epoch] input").fill("2")
+    says.get_by_text("In epoch 3 of 3 of a round the window holds ranks 3 to 5").wait_for()
 
 
 SHORT = """axis = ['digits']
@@ -305,12 +309,17 @@ checkpoints = [0, 1, 2]"""  # explore/time
 
 def test_the_time_explorer_opens_runs_and_answers(page: "Page") -> None:
     run(page, "explore/time.py", SHORT)
-    before = said(page)
-    assert "Epoch 2: LiRA with its threshold at 10 % FPR" in before
-    handle = page.locator(".leak-atlas-epoch [role=slider]")
-    handle.focus()
-    handle.press("ArrowLeft")
-    assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+    figure = page.locator(".leak-atlas-figure[data-ready]")
+    figure.locator(".mark-image image").first.wait_for(timeout=60_000)
+    assert not violations(page, ".leak-atlas-instrument")
+    assert not page.evaluate(NARROW, 100)
+    says, card = page.locator(".leak-atlas-says"), figure.locator(".mark-text text tspan").first
+    assert "Epoch 2, LiRA at 10 % FPR" in says.inner_text()
+    figure.locator(".mark-image image[aria-label]").nth(3).click()
+    label = figure.locator(".mark-image image[aria-label]").nth(3).get_attribute("aria-label")
+    assert label and label.startswith(card.text_content() or "-")
+    page.locator("[data-pointer=epoch] input").fill("1")
+    says.get_by_text("Epoch 1, LiRA at 10 % FPR").wait_for()
 
 
 def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_path: Path) -> None:
@@ -328,12 +337,10 @@ def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_
         page.on("requestfailed", lambda r: left.append(r.url) if r.failure != "csp" else None)
         page.goto(f"{address}/?token=atlas")
         page.goto(f"{address}/voila/render/time.ipynb?token=atlas")
-        page.locator(".leak-atlas-says").wait_for(timeout=180_000)
-        before = said(page)
-        handle = page.locator(".leak-atlas-epoch [role=slider]")
-        handle.focus()
-        handle.press("ArrowLeft")
-        assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+        slider = page.locator("[data-pointer=epoch] input")
+        slider.wait_for(timeout=180_000)
+        slider.press("ArrowLeft")
+        page.locator(".leak-atlas-says", has_text="Epoch 1, LiRA at 10 % FPR").wait_for()
         assert left and not [url for url in left if not url.startswith((address, "data:", "blob:"))]
 
 

@@ -190,6 +190,7 @@ def selection(name: str, on_click: str, **start: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- charts
 
 LEGEND = {"title": None, "orient": "top"}
+APART = {"scale": {"color": "independent"}}  # charts have their own colours
 
 
 def heat(
@@ -332,19 +333,33 @@ def strip(
     `columns` are lists to unfold, "sample" among them; "pictures" has `image` and `label` of each
     sample; at most so many are `shown`.
     """
+    lookup = {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label"]}
+    known = on(cells, unfold(*columns), {"lookup": "sample", "from": lookup})
+    return pictures(known, sample, "label", tooltip, width, shown)
+
+
+def pictures(
+    rows: Chart,
+    sample: dict[str, Any],
+    description: str,
+    tooltip: Sequence[Any],
+    width: int,
+    shown: int,
+) -> Chart:
+    """At most so many pictures, the columns `image`, in the order of `place` from 1; a click
+    chooses a sample. A column describes each in words.
+    """
     size = min(width // shown - 4, 40)
-    pictures = {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label"]}
-    known = on(cells, unfold(*columns), {"lookup": "sample", "from": pictures})
     scale = {"domain": list(range(1, shown + 1))}
     place = by("place:O", axis=None, scale=scale)
     middle = {"value": size / 2 + 4}
     look = {"width": size, "height": size, "cursor": "pointer", "baseline": "middle"}
     images = mark("image", look, x=place, y=middle, url=by("image:N"), tooltip=list(tooltip))
-    images["encoding"]["description"] = by("label:N")
+    images["encoding"]["description"] = by(f"{description}:N")
     square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (size + 3) ** 2}
     frame = mark("square", square | {"opacity": 1, "aria": False}, x=place, y=middle)
     frame |= {"transform": [chosen(sample["name"])]}
-    return layers(known, images | {"params": [sample]}, frame, width=width, height=size + 8)
+    return layers(rows, images | {"params": [sample]}, frame, width=width, height=size + 8)
 
 
 def colours(groups: Mapping[str, str]) -> dict[str, Any]:
@@ -360,13 +375,12 @@ def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
         chart | {"title": {"text": title, "color": COLOURS.get(title[:1], INK)}}
         for title, chart in charts.items()
     ]
-    return {"vconcat" if narrow else "hconcat": titled}
+    return {"vconcat" if narrow else "hconcat": titled, "resolve": APART}
 
 
 def page(lines: Sequence[Chart], description: str, params: Sequence[dict[str, Any]] = ()) -> Chart:
     """Lines of charts as one figure, with values that a pointer moves: `{"name", "value"}`."""
     titles = {"anchor": "start", "fontSize": 13}
     config = {"axis": FONTS, "title": titles, "view": {"stroke": None}}
-    resolved = {"scale": {"color": "independent"}}
-    whole = {"vconcat": list(lines), "resolve": resolved, "config": config}
+    whole = {"vconcat": list(lines), "resolve": APART, "config": config}
     return whole | {"description": description, "params": list(params)}

@@ -135,6 +135,7 @@ window.leakAtlas ??= (() => {
     },
     // In a notebook there is a hidden text in which Python reads where the pointers are.
     notebook(root, figure) {
+      root.dataset.lmSuppressShortcuts = "true"; // else arrow keys fold headings of JupyterLab
       const text = root.querySelector(".leak-atlas-pointed textarea");
       const report = at => { text.value = JSON.stringify(at); text.dispatchEvent(new Event("input", { bubbles: true })); };
       return this.show(root.querySelector(".leak-atlas-figure"), figure, report);
