@@ -10,13 +10,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from leak_atlas import lab
 from leak_atlas.explore import aside, layers
 from leak_atlas.explore.setting import Setting
-from leak_atlas.explore.shelf import members_found
 from leak_atlas.recipe import Data, Halves, Model, Schedule
 from tests.explore.conftest import text
 
@@ -107,17 +105,6 @@ def test_an_interrupt_of_a_cell_ends_no_process_aside(own_outputs: Any) -> None:
 
     aside._counter.cache_clear()
     asyncio.run(use())
-
-
-def test_members_are_found_above_nearly_all_others() -> None:
-    member = np.arange(200) < 100
-    scores = np.where(member, 1.0, 0.0)[None].repeat(2, 0)
-    scores[0, 150], scores[1, [150, 160]] = 2.0, 2.0  # at 1 % one of 100 may pass
-    found = members_found(
-        {"LiRA": {"scores": scores, "member": member, "index": 1000 + np.arange(200)}}
-    )
-    assert list(found.columns) == ["attack", "target", "index", "score"]
-    assert list(found["index"]) == list(range(1000, 1100)) and set(found["target"]) == {0}
 
 
 def test_the_cell_that_is_exported_shows_the_same(own_outputs: Any) -> None:

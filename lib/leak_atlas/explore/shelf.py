@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from leak_atlas import BadInput, audit, nearest
 from leak_atlas.audit import Estimate
 from leak_atlas.engine import store
@@ -16,13 +14,12 @@ from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import Attack, Attacker, Population, Signals, Step
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 # over the models: "accuracy" on test samples, and all of `audit.audit`
 Outcome: TypeAlias = Mapping[str, Estimate]
 Measured: TypeAlias = tuple[tuple[Signals, ...], Attack]
 LOW = (0.01, 0.001)  # false positive rates at which true positives are counted
-SURE = 0.01  # false positive rate at which members count as found
 
 
 def measured(
@@ -94,31 +91,3 @@ def sentences(outcomes: Sequence[Mapping[str, Any]], at: Any, place: str) -> lis
         f"{side}{f' at {place}' if side in COLOURS else ''}: {', '.join(own) or 'not trained yet'}."
         for side, own in words.items()
     ]
-
-
-def members_found(attacks: Mapping[str, Arrays], fpr: float = SURE) -> pd.DataFrame:
-    """The members that each attack finds while at most a share `fpr` of a target's non-members
-    passes for one.
-
-    A row a member and target, the surest first: `attack`, `target` (its place), `index` in the data
-    set, `score`.
-    """
-    import pandas as pd
-
-    made = []
-    for name, found in attacks.items():
-        scores = np.atleast_2d(found["scores"])
-        index, member = (np.broadcast_to(found[each], scores.shape) for each in ("index", "member"))
-        for target, (own, inside, at) in enumerate(zip(scores, member, index, strict=True)):
-            hit = np.flatnonzero(inside & (own > audit.cutoff_at_fpr(own[~inside], fpr)))
-            hit = hit[np.argsort(-own[hit], kind="stable")]
-            made.append(
-                pd.DataFrame(
-                    {"attack": name, "target": target, "index": at[hit], "score": own[hit]}
-                )
-            )
-    return (
-        pd.concat(made, ignore_index=True)
-        if made
-        else pd.DataFrame(columns=["attack", "target", "index", "score"])
-    )
