@@ -145,7 +145,7 @@ claims
 common = {
     "data": recipe.Data(data, pixels),
     "model": recipe.Model(model, width),
-    "schedule": recipe.Schedule(epochs, batch, "adam", lr, nesterov=True),  # as in `layers`
+    "schedule": recipe.Schedule(epochs, batch, "adam", lr=lr),
     "retraining": retrain_epochs,
     "pool": pool,
     "test": test,
