@@ -752,8 +752,6 @@ def reached(
     """Each claim's verdicts over the plants, until all but the `unreachable` have held and have
     failed.
     """
-    # Recipes of one key are equal, but pages may write them differently: each page has its own words.
-    _way.cache_clear()
     found: dict[str, set[str]] = {}
     for number in dict.fromkeys((*(n for n in FIRST if n < plants), *range(plants))):
         for name, verdict in verdicts(cells, number, monkeypatch).items():
