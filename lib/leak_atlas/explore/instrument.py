@@ -28,15 +28,15 @@ and the page of the site (`page.py`). `charts.py` has the pieces of which figure
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import ipywidgets as widgets
@@ -47,6 +47,7 @@ from leak_atlas.explore.charts import Chart
 from leak_atlas.explore.click import Offer
 from leak_atlas.explore.look import COLOURS, OPEN, STORED, status
 from leak_atlas.recipe import Step
+from leak_atlas.report import live
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,9 +55,11 @@ if TYPE_CHECKING:
 State: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Mapping[str, list[dict[str, Any]]]  # tidy rows by the name of their data set
 
-HERE = Path(__file__).parent
-VEGA_LITE = "6.4"
 KEPT = 8  # states whose rows are kept
+LOST = (
+    '<p class="leak-atlas-lost" role="alert" hidden>Python does not answer: it is busy, or its'
+    " kernel is lost. What is shown stays alive; to choose something else, load this page anew.</p>"
+)
 
 
 @dataclass(frozen=True)
@@ -155,20 +158,6 @@ def figure(of: Description, state: State, rows: Rows) -> dict[str, Any]:
     }
 
 
-@cache
-def script() -> str:
-    """Vega and the player, as one script of 0.9 MB that loads nothing."""
-    import vl_convert
-
-    # the bundle's short names would be global, and another script's `t1` breaks every linked view
-    bundle = vl_convert.javascript_bundle("window.leakAtlasVega = vegaEmbed", vl_version=VEGA_LITE)
-    return f"(() => {{{bundle}}})();\n{(HERE / 'player.js').read_text('utf-8')}"
-
-
-def style() -> str:
-    return f"<style>{(HERE / 'player.css').read_text('utf-8')}</style>"
-
-
 class Instrument(widgets.VBox):
     """A description as a widget: choices, the offer, sentences, the figure, the export."""
 
@@ -185,6 +174,7 @@ class Instrument(widgets.VBox):
         # Python -> browser: the script that an Output runs; browser -> Python: a text
         self._script = widgets.Output(layout={"height": "0", "overflow": "hidden"})
         self._text = widgets.Textarea(layout={"display": "none"})
+        self._answer = widgets.HTML(layout={"display": "none"}).add_class("leak-atlas-answer")
         self._text.add_class("leak-atlas-pointed").observe(self._pointed, names="value")
         self.offer = Offer(lambda: self.of.steps(self.state), self._computed)
         self.export = widgets.Button(description="export", icon="download")
@@ -193,8 +183,9 @@ class Instrument(widgets.VBox):
         reset = widgets.Button(description="reset", icon="undo", tooltip="as in the beginning")
         reset.on_click(lambda _: self.choose(**self._start))
         below = widgets.HBox([self.export, reset, self.links]).add_class("leak-atlas-row")
-        shown = [widgets.HTML(style()), *self._forms(), self.offer, self.says, self.figure]
-        super().__init__([*shown, self._script, self._text, below])
+        head = widgets.HTML(f"<style>{live.style()}</style>{LOST}")
+        shown = [head, *self._forms(), self.offer, self.says, self.figure]
+        super().__init__([*shown, self._script, self._text, self._answer, below])
         self.add_class("leak-atlas-instrument")
         self._id = f"leak-atlas-{self.model_id}"
         self.add_class(self._id)
@@ -377,11 +368,16 @@ class Instrument(widgets.VBox):
         self._execute(f"{before}; if (window.leakAtlas) {call}; else ask(root, 'script')")
 
     def _pointed(self, change: dict[str, Any]) -> None:
-        """The browser asks for the script, or says where the pointers are."""
+        """The browser asks for the script, or whether Python lives, or says where the pointers
+        are.
+        """
         said = json.loads(change["new"] or "{}")
+        if "alive" in said:
+            self._answer.value = said["alive"]
+            return
         if "ask" in said:
             self._listening = True
-            return self._show(script())
+            return self._show(live.script())
         self._at |= said
         self.says.value = status(*self.of.sentences(self.state, self.rows))
 
@@ -389,13 +385,17 @@ class Instrument(widgets.VBox):
 
     @property
     def picture(self) -> bytes:
-        """The figure as PNG. Raises BadInput where nothing is stored."""
+        """The figure as a small PNG. Raises BadInput where nothing is stored."""
         import vl_convert
+        from PIL import Image
 
         if not self.rows:
             raise BadInput("nothing is stored of this: hand the explorer's steps to lab.realize")
         spec = self.of.chart(self.state, self.rows, narrow=False) | {"datasets": self.rows}
-        return vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=1.5)
+        raw = vl_convert.vegalite_to_png(spec, vl_version=live.VEGA_LITE, scale=1.5)
+        whole = Image.open(io.BytesIO(raw)).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        whole.save(packed := io.BytesIO(), "PNG", optimize=True)
+        return packed.getvalue()
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, Any]:
         """The widget, and for a page without a kernel its picture and its sentences."""
@@ -403,6 +403,10 @@ class Instrument(widgets.VBox):
         made["text/plain"] = "\n".join(self.of.sentences(self.state, self.rows))
         if self.rows:
             made["image/png"] = b64encode(self.picture).decode()
+            if "LEAK_ATLAS_FIGURES" in os.environ:  # a batch's, which makes a page of it
+                from leak_atlas.explore.page import packet
+
+                made[live.MIME] = packet(self.of, self.state)
         return made
 
     def _export(self) -> None:

@@ -115,6 +115,20 @@ class Layers(Description):
             found |= {_name(letter, factor) for factor in FACTORS if not takes(setting, factor)}
         return found
 
+    def published(self) -> dict[str, State]:
+        """A and B of the notebook, and A next to itself with each other defence."""
+        own = {each.name: each for each in self.choices if each.side == "A"}
+        alike = {f"B{name[1:]}": choice.start for name, choice in own.items()}
+        defence = own["A_training"]
+        others = [each for each in defence.options if each != defence.start]
+        pairs = {"A and B of the notebook": State()}
+        pairs |= {f"A with {each} as B": alike | {"B_training": each} for each in others}
+        return {
+            f"{label}, {parts}": changed | {"parts": parts}
+            for parts in ("stages", "blocks")
+            for label, changed in pairs.items()
+        }
+
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from leak_atlas.engine import files, paths
-from leak_atlas.report import ledger, summary
+from leak_atlas.report import ledger, live, summary
 from leak_atlas.report.markup import PAGE
 from leak_atlas.report.papers import paper_of
 
@@ -31,6 +31,7 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
+SHOWN = {"image/png", live.MIME}  # of a live control, without a kernel
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
 INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
@@ -114,8 +115,8 @@ def _clean_output(output: NotebookNode, count: int) -> NotebookNode:
     if "execution_count" in output:
         output.execution_count = count
     if WIDGET in output.data:
-        picture = {kind: data for kind, data in output.data.items() if kind == "image/png"}
-        output.data, output.metadata = {**picture, "text/plain": LIVE}, {}
+        kept = {kind: output.data[kind] for kind in SHOWN & output.data.keys()}
+        output.data, output.metadata = {**kept, "text/plain": LIVE}, {}
     for kind in TEXTS & output.data.keys():
         output.data[kind] = _without_paths(output.data[kind])
     return output
@@ -185,7 +186,13 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
 
     `more` is what `write_page` knows of its place.
     """
-    page = {"title": title, "home": home, "style": style(), "names": SUMMARIES} | more
+    page = {
+        "title": title,
+        "home": home,
+        "style": style(),
+        "names": SUMMARIES,
+        "live": live.MIME,
+    } | more
     shown = _as_read(clean(notebook))
     made = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too
@@ -285,10 +292,16 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
     sources = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
     known = (paths.PARAMS / folder.name).is_dir()  # not what users brought, or changed by -p
     mark = earlier(node, name)
+    up = "../" * name.count("/") + home
+    script = ""
+    if any(live.MIME in data for data, _ in pictures(node)):
+        script = f"{up.rpartition('/')[0] or '.'}/{live.SCRIPT}"
+        files.write(place.parent / script, live.script())
     page = html(
         node,
         title,
-        "../" * name.count("/") + home,
+        up,
+        script=script,
         name=name,
         paper=paper_of(name),
         command=f"make reproduce PROFILE={folder.name} ONLY={name}" if known else "",
@@ -328,5 +341,5 @@ def style() -> Markup:
     ]
     day, night = ("\n".join(lines) for lines in looks)
     return Markup(
-        f"{(PAGE / 'style.css').read_text()}\n{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}"
+        f"{(PAGE / 'style.css').read_text()}\n{live.style()}\n{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}"
     )
