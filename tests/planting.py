@@ -630,13 +630,8 @@ class Planted:
         def level(what: str) -> np.ndarray:
             return 1 + 1e6 * np.array([self.effect(one, what) for one in step.of])
 
-        rng = self.draws(step)
-        found = {
-            name: level(name) * np.exp(0.01 * rng.normal(size=(step.rounds, len(step.of))))
-            for name in ("first_seconds", "seconds", "peak_bytes")
-        }
         counts = {name: level(name) for name in ("flops", "flops_once", "saved_bytes")}
-        return found | counts | {"epochs": np.array([one.schedule.epochs for one in step.of])}
+        return counts | {"epochs": np.array([one.schedule.epochs for one in step.of])}
 
     @plant.register
     def _(self, step: recipe.Sparsity) -> dict[str, np.ndarray]:

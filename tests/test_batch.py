@@ -2,21 +2,18 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 
-from leak_atlas import BadInput, duration, lab, report
+from leak_atlas import duration, lab, report
 from leak_atlas.__main__ import main
 from leak_atlas.engine import paths, store
-from leak_atlas.lab.cluster import Where
 from leak_atlas.lab.declare import (
     declare,
     notebooks,
@@ -180,32 +177,6 @@ report.judge(claims, right=gap, always=gap)
     assert found["right"] >= {"holds", "fails"} and found["always"] == {"holds"}
 
 
-def test_an_unwritable_folder_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("LEAK_ATLAS_OUTPUTS", str(tmp_path / "file" / "below"))
-    assert main(["reproduce", "--profile", "smoke"]) == 2
-    assert "LEAK_ATLAS_OUTPUTS" in capsys.readouterr().err
-
-
-def test_unknown_data_and_a_pool_too_large_stop_before_training(tmp_path: Path) -> None:
-    only = ["layers/own01*", "--profile", "smoke"]
-    for extra, words in (
-        (["-p", "data=cifar11"], "did you mean 'cifar10'"),
-        (["-p", "data=cifar100"], "atlas data get"),
-    ):
-        done = command(*only, *extra, outputs=tmp_path, LEAK_ATLAS_DATA=str(tmp_path / "none"))
-        assert done.returncode == 2 and words in done.stderr, done.stderr
-        told = [line for line in done.stderr.splitlines() if words in line]
-        assert len(told) == len(done.stderr.splitlines()) <= 2, (
-            "the reason once, and the notebook that it stops"
-        )
-    done = command(*only, "-p", "pool=100000", outputs=tmp_path)
-    assert done.returncode == 2 and "pool" in done.stderr
-    assert not (tmp_path / "store").exists() or not any((tmp_path / "store").glob("??/*"))
-
-
 def test_a_failing_notebook_leaves_the_others_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -295,21 +266,7 @@ def _corrupt(key: str) -> store.Entry:
 def test_what_another_process_finishes_is_not_waited_for(
     executed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the two plans of a batch, or while it runs: then a job may be in no plan, and nobody
-    tells of it.
-    """
-    attack, make, plans = tiny.asked()[0], batch.plan, list[Any]()
-
-    def late(asked: Any) -> Any:
-        plans.append(asked)
-        if len(plans) == 2:
-            lab.realize(attack)
-        return make(asked)
-
-    monkeypatch.setattr(batch, "plan", late)
-    todo, needs = batch.planned({"one": [attack]}, {}, Where(1))
-    assert len(plans) == 2 and not todo.jobs and needs == {"one": set()}
-    store.discard(attack.key)
+    """While the batch runs: nobody reports its job."""
     monkeypatch.setattr(batch, "run", lambda *_: {})
     assert main(SMOKE) == 0 and executed == ["one"]
 
@@ -337,11 +294,7 @@ def test_a_run_with_p_is_named_by_it() -> None:
     assert run_name("quick", {"seed": 1, "models": ["vgg11", "vgg19"], "lr": 0.1}) == (
         "quick+lr=0.1+models=vgg11,vgg19+seed=1"
     )
-    odd = [
-        run_name("quick", {"data": value})
-        for value in ("a/../b", "a_.._b", 99 * "x", 98 * "x" + "y")
-    ]
-    assert len({*odd}) == 4 and all(len(name) < 80 and "/" not in name for name in odd)
+    assert run_name("quick", {"data": "../b c"}) == "quick+data=..bc"
 
 
 def test_two_batches_do_not_share_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
@@ -364,19 +317,13 @@ def test_what_cannot_be_planned_names_its_notebook(
     arguments = ["plan", "--profile", "smoke", "weights/fig03", "layers/own01"]
     assert main([*arguments, "-p", "pixels=15"]) == 2
     said = capsys.readouterr()
-    assert (
-        said.err.startswith("failed: weights/fig03_tab01_score_entanglement: a vit cuts")
-        and len(said.err.splitlines()) == 1
-    )
+    assert said.err.startswith("failed: weights/fig03_tab01_score_entanglement: a vit cuts")
+    assert len(said.err.splitlines()) == 1
     assert said.out.startswith("models: ")
     arguments[-2:] = ["fig12_ret", "fig15", "tab03_cifar10"]
     assert main([*arguments, "-p", "data=cifar100"]) == 2
     said = capsys.readouterr()
-    assert (
-        said.err.startswith("failed: ")
-        and " and 1 more: cifar100 is not there" in said.err
-        and said.err.count("\n") == 1
-    )
+    assert " and 1 more: cifar100 is not there" in said.err and said.err.count("\n") == 1
     assert "to train" in said.out, "what it would cost is told"
     arguments = ["plan", "--profile", "smoke", "tab03_cifar10"]
     assert main([*arguments, "-p", "shadows=4"]) == 2
@@ -388,79 +335,14 @@ def test_times_are_in_units_that_people_use() -> None:
     assert texts == ["0 s", "89 s", "3.3 minutes", "1.5 hours", "3.0 days", "63 years"]
 
 
-def test_a_misspelt_parameter_is_told() -> None:
-    cells = [
-        "import numpy",
-        "epohcs = 4  # ours\nepochs = 3\nlr = 0.1\nlate = 1",
-        "%matplotlib inline",
-        "epochs * lr",
-    ]
-    assert [*lab.misspelt(cells)] == ["nothing uses 'epohcs' so far; did you mean 'epochs'?"]
-    for one in ALL:  # as it stands nobody is blamed
-        texts = [cell.source for cell in one.text.cells if cell.cell_type == "code"]
-        runs = [re.search(r"lab\.(realize|compare|probe)\(", text) for text in texts]
-        last = next(place for place, found in enumerate(runs) if found)
-        assert not [*lab.misspelt(texts[: last + 1])], one.name
-
-
-def test_yaml_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = next(one for one in ALL if one.name.startswith("layers/own01"))
-    file = tmp_path / "odd" / f"{one.name}.yaml"
-    file.parent.mkdir(parents=True)
-    monkeypatch.setattr(paths, "PARAMS", tmp_path)
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
-    for text, words in (
-        ("lr: 1e-3", "write 1.0e-3"),
-        ("learning_rate: 0.1", "unknown parameter"),
-        ("lr: [", "not YAML"),
-    ):
-        file.write_text(text)
-        with pytest.raises(BadInput, match=words):
-            parameters(one, "odd")
-    file.write_text("lr: 1")
-    assert parameters(one, "odd") == {"lr": 1.0}
-
-
-def test_sizes_stand_below_the_title() -> None:
-    given = {
-        "data": "cifar10",
-        "pixels": 16,
-        "models": ["resnet10", "vgg11"],
-        "width": 8,
-        "pool": 2000,
-        "epochs": 30,
-    }
-    words = (
-        "resnet10 and vgg11 at width 8, cifar10 at 16 x 16 pixels, pool of 2,000 samples, 30 epochs"
-    )
-    assert setting(given) == words and setting({"seed": 0}) == ""
-    several = given | {"models": ["fc", "cnn4", "vit"], "pool": [900, 900, 1200]}
-    assert setting(several).startswith("fc, cnn4 and vit at width 8")
-    assert "pool of 900 and 1,200 samples" in setting(several)
-
-
-@pytest.mark.parametrize(
-    ("data", "pixels", "words"),
-    [
-        ("digits-bits", 0, "digits-bits"),
-        (["digits-bits", "cifar10"], [0, 16], "digits-bits and cifar10 at 16 x 16 pixels"),
-        (
-            ["cifar10", "cinic10"],
-            [32, 16],
-            "cifar10 at 32 x 32 pixels and cinic10 at 16 x 16 pixels",
-        ),
-        (["cifar10", "cinic10"], 16, "cifar10 and cinic10 at 16 x 16 pixels"),
-        ([], [], ""),
-    ],
-)
-def test_only_images_that_were_resized_have_pixels_below_the_title(
-    data: str | list[str], pixels: int | list[int] | None, words: str
-) -> None:
-    assert setting({"data": data, "pixels": pixels}) == words
+def test_sizes_stand_below_the_title_once() -> None:
+    given = {"models": ["fc", "vit"], "width": 8, "pool": [900, 900, 1200], "pixels": 0, "seed": 3}
+    assert setting(given) == "models fc / vit, width 8, pool 900 / 1200"
+    assert setting({"seed": 0}) == ""
 
 
 # Core-seconds, as a plan prices them on a machine of which it knows nothing. `bench.where` measured
-# that they take 1.7 (pruning) to 2.9 times (time) less: 600, 330, 415, 260 and 120.
+# that they take 1.2 to 1.8 times less: 600, 330, 415, 260 and 120.
 BUDGET = {
     "layers": 1255,
     "weights": 625,

@@ -434,29 +434,6 @@ def test_pages_break_no_rule_of_access(
         assert not violations(page, "html"), path
 
 
-def test_a_page_is_printed_whole(browser: "Browser", reports: Path) -> None:
-    page = browser.new_page()
-    page.goto((reports / "layers/fig02.html").as_uri())
-    page.pdf(
-        path=str(reports / "page.pdf"), format="A4", margin=dict.fromkeys(("left", "right"), "12mm")
-    )
-    assert (reports / "page.pdf").read_bytes().startswith(b"%PDF")
-    page.emulate_media(media="print")
-    page.set_viewport_size({"width": 703, "height": 900})
-    ends = page.locator("table th:last-child").evaluate_all(
-        "all => all.map(e => e.getBoundingClientRect().right)"
-    )
-    assert ends and max(ends) <= 703
-
-
-def test_on_a_phone_the_number_comes_before_its_verdict(browser: "Browser", reports: Path) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 900})
-    page.goto((reports / "layers/fig01.html").as_uri())
-    cells = page.locator("table.claims tbody tr").first.locator("td")
-    verdict, claim, number = (cells.nth(i).bounding_box() for i in range(3))
-    assert verdict and claim and number and number["y"] < verdict["y"] < claim["y"]
-
-
 def test_the_index_filters_and_searches(browser: "Browser", reports: Path) -> None:
     page = browser.new_page()
     page.goto((reports / "index.html").as_uri())

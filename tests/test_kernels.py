@@ -1,28 +1,19 @@
-"""A kernel that is forked from a warm process is a kernel as any other: same outputs, same ends,
-nothing left.
-"""
+"""Kernels of a batch: a user's error is one line, and nothing is left of a batch that ends early."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
-from multiprocessing import forkserver
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import papermill
 import pytest
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
-from nbclient.exceptions import DeadKernelError
 
 from leak_atlas.engine import paths
-from leak_atlas.engine.kernels import Warm
 
 pytestmark = pytest.mark.notebook
 PROC = pytest.mark.skipif(
@@ -30,51 +21,11 @@ PROC = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def own_server() -> Iterator[None]:
-    """Other tests fork from a server of theirs, and know no backend of matplotlib that a kernel
-    wants.
-    """
-    forkserver._forkserver._stop()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MPLBACKEND", "")
-        del os.environ["MPLBACKEND"]
-        yield
-    forkserver._forkserver._stop()
-
-
-def executed(manager: type, folder: Path, *cells: str) -> list[Any]:
-    """What the cells put out."""
-    text = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+def executed(folder: Path, cell: str) -> None:
+    text = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
     text.metadata.kernelspec = {"name": "python3", "language": "python", "display_name": "Python 3"}
-    path = folder / f"{manager.__name__}.ipynb"
-    nbformat.write(text, path)
-    done = papermill.execute_notebook(path, path, kernel_manager_class=manager, progress_bar=False)
-    return [cell.outputs for cell in done.cells]
-
-
-def printed(outputs: list[Any]) -> list[str]:
-    return ["".join(output.get("text", "") for output in each).strip() for each in outputs]
-
-
-def test_outputs_are_those_of_an_ordinary_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LEAK_ATLAS_SEEN", "smoke")
-    cells = (
-        "import multiprocessing, os, random, sys\nimport matplotlib.pyplot as plt, numpy as np, pandas as pd",
-        "random.seed(0), np.random.seed(0)\nrandom.random(), np.random.random(), np.random.default_rng(0).random()",
-        "plt.plot(np.arange(9) ** 2); plt.title('$x^2$')",
-        "plt.get_backend(), dict(plt.rcParams)",
-        "pd.DataFrame({'a': [1, 2]})",
-        "from leak_atlas.engine import paths; from leak_atlas import report\nos.getcwd(), paths.outputs(), os.environ['LEAK_ATLAS_SEEN']",
-        "'torch' in sys.modules, __name__, len(sys.argv), multiprocessing.parent_process()",
-        "report.claims(report.Claim('one', 'It leaks less', 'AUC', above=0.0, ours=True, control='paired'))",
-        "import subprocess; subprocess.run(['sh', '-c', 'echo below; echo aside >&2']); print('said', file=sys.stderr)",
-    )
-    warm, ordinary = (executed(kind, tmp_path, *cells) for kind in (Warm, AsyncKernelManager))
-    assert json.dumps(warm, sort_keys=True) == json.dumps(ordinary, sort_keys=True)
-    assert any("image/png" in output.get("data", ()) for output in warm[2])
+    nbformat.write(text, folder / "one.ipynb")
+    papermill.execute_notebook(folder / "one.ipynb", folder / "one.ipynb", progress_bar=False)
 
 
 def test_what_a_user_got_wrong_is_one_line(tmp_path: Path) -> None:
@@ -95,61 +46,17 @@ def test_what_a_user_got_wrong_is_one_line(tmp_path: Path) -> None:
     assert shown == [[wrong], ["leak atlas: Train 0123: its disk is full (line 2 of this cell)"]]
 
 
-def test_a_kernel_knows_nothing_of_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    look = "import numpy as np, os, matplotlib as mpl\nprint('mine' in dir(), mpl.rcParams['lines.linewidth'] == 7)"
-    told = "print(np.random.random(), np.random.default_rng().random())\nprint(os.getpid(), os.environ['LEAK_ATLAS_SEEN'])"
-    mark = "mine = np.mine = 1; mpl.rcParams['lines.linewidth'] = 7; import decimal; decimal.mine = 1; os.chdir('/')"
-    seen = []
-    for turn in ("first", "second"):
-        monkeypatch.setenv("LEAK_ATLAS_SEEN", turn)
-        seen.append(
-            printed(
-                executed(
-                    Warm, tmp_path, look, "print(hasattr(np, 'mine'), os.getcwd())", told, mark
-                )
-            )
-        )
-    assert [each[:2] for each in seen] == 2 * [["False False", f"False {os.getcwd()}"]]
-    first, second = (each[2].split() for each in seen)
-    assert (first[-1], second[-1]) == ("first", "second")
-    assert not set(first) & set(second), "one random state, or one process"
-
-
-def test_a_kernel_that_dies_is_told_as_ever(tmp_path: Path) -> None:
-    for kind in (Warm, AsyncKernelManager):
-        for end in ("os._exit(9)", "os.kill(os.getpid(), 9)"):
-            with pytest.raises(DeadKernelError, match="Kernel died"):
-                executed(kind, tmp_path, f"import os\n{end}")
-
-
-def test_what_a_kernel_leaves_to_its_end_is_done(tmp_path: Path) -> None:
-    """`atexit`, and workers of its own."""
-    file = tmp_path / "ended"
-    work = (
-        "from concurrent.futures import ProcessPoolExecutor as Pool\nimport multiprocessing as mp"
-    )
-    count = (
-        "with Pool(2, mp.get_context('spawn')) as pool:\n    print(list(pool.map(abs, [-1, -2])))"
-    )
-    ends = f"import atexit, pathlib\natexit.register(pathlib.Path({str(file)!r}).touch)"
-    assert printed(executed(Warm, tmp_path, work, count, ends))[1] == "[1, 2]"
-    assert file.exists()
-
-
 BATCH = textwrap.dedent("""
     import sys
     from pathlib import Path
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
     from leak_atlas.engine.processes import end_with_parent
-    from leak_atlas.engine.kernels import Warm
     from tests.test_kernels import executed
     if __name__ == "__main__":
         pool = ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
         cell = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(300)"
-        pool.submit(executed, Warm, Path("."), cell).result()
+        pool.submit(executed, Path("."), cell).result()
 """)
 
 

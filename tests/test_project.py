@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -37,15 +36,6 @@ def git(*arguments: str) -> str:
     return subprocess.run(
         ["git", *arguments], cwd=paths.ROOT, capture_output=True, text=True, check=False
     ).stdout
-
-
-def test_condas_door_opens_on_the_same_list() -> None:
-    environment = yaml.safe_load((paths.ROOT / "environment.yml").read_text())
-    python, pip, from_pip = environment["dependencies"]
-    assert python == f"python{PROJECT['project']['requires-python']}"
-    assert pip == "pip"
-    assert from_pip == {"pip": ["-e .[dev]"]}
-    assert "dev" in PROJECT["project"]["optional-dependencies"]
 
 
 def test_torch_and_torchvision_are_pinned_together() -> None:
@@ -75,20 +65,6 @@ def test_the_lock_holds_every_dependency_within_its_range() -> None:
     assert not wrong, f"requirements.lock has no version within: {', '.join(wrong)}"
 
 
-def test_hooks_download_nothing() -> None:
-    """They run from the environment of the project, and check what `make check` checks."""
-    settings = yaml.safe_load((paths.ROOT / ".pre-commit-config.yaml").read_text())
-    hooks = [hook for repo in settings["repos"] for hook in repo["hooks"]]
-    assert {repo["repo"] for repo in settings["repos"]} == {"local"}
-    assert {hook["language"] for hook in hooks} == {"system"}
-    entries = [hook["entry"] for hook in hooks]
-    assert all(entry.startswith((".venv/bin/python -m ", "git ")) for entry in entries)
-    checks = re.findall(
-        r"^\t\$\(PYTHON\) -m (ruff \w+|mypy)", (paths.ROOT / "Makefile").read_text(), re.MULTILINE
-    )
-    assert len(checks) == 3 and all(any(check in entry for entry in entries) for check in checks)
-
-
 def test_what_is_cited_is_this_version() -> None:
     cited, project = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text()), PROJECT["project"]
     assert cited["version"] == project["version"] and cited["license"] == project["license"]["text"]
@@ -100,18 +76,6 @@ def test_lib_is_not_ignored_and_derived_notebooks_are() -> None:
     assert not git("check-ignore", "lib/leak_atlas/recipe/core.py")
     assert git("check-ignore", "notebooks/layers/x.ipynb")
     assert not git("ls-files", "notebooks/*.ipynb")
-
-
-def test_lib_imports_from_anywhere(tmp_path: Path) -> None:
-    for place in (Path("/"), tmp_path):
-        found = subprocess.run(
-            [sys.executable, "-c", "import leak_atlas; print(leak_atlas.__file__)"],
-            cwd=place,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert Path(found.stdout.strip()) == PACKAGE / "__init__.py"
 
 
 ROOMS = (
@@ -157,7 +121,6 @@ ORDER = [
     "report",
     "own",
     "explore",
-    "engine.kernels",
     "report.batch",
     "__main__",
 ]
@@ -191,28 +154,6 @@ def test_a_room_imports_only_rooms_above_it() -> None:
         if own != "leak_atlas":
             for module in imported(path):
                 assert room(module) <= room(own), f"{own} imports {module}, a room below it"
-
-
-def test_no_two_modules_import_each_other() -> None:
-    modules = {}
-    for path in PACKAGE.rglob("*.py"):
-        name = ".".join(path.relative_to(paths.ROOT / "lib").with_suffix("").parts).removesuffix(
-            ".__init__"
-        )
-        modules[name] = path
-    graph = {}
-    for name, path in modules.items():
-        text = re.sub(r"if TYPE_CHECKING:\n((?:    .*\n|\n)+)", "", path.read_text())
-        used = {
-            node.module
-            for node in ast.parse(text).body
-            if isinstance(node, ast.ImportFrom) and node.module
-        }
-        # A package's own __init__ gathers its modules, which may import the package to be complete.
-        graph[name] = {
-            one for one in used & modules.keys() if one != name and not name.startswith(f"{one}.")
-        }
-    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
 REALIZES = "lab.(?:realize|compare|probe)"  # the calls that compute
@@ -318,20 +259,9 @@ def test_profiles_fit_the_notebooks_that_they_name() -> None:
     """Each file belongs to a notebook, each value to one of its parameters, what is in `_common` to
     some notebook's.
     """
-    declared = {one.name: set(one.defaults) for one in ALL}
     for profile in profiles():
-        folder = paths.PARAMS / profile
-        for path in folder.rglob("*.yaml"):
-            name = str(path.relative_to(folder).with_suffix(""))
-            assert path.stem == "_common" or name in declared, f"{path} belongs to no notebook"
-        for path in folder.rglob("_common.yaml"):
-            below = str(path.parent.relative_to(folder)).lstrip(".")
-            names = set().union(*(own for one, own in declared.items() if one.startswith(below)))
-            assert not set(yaml.safe_load(path.read_text()) or {}) - names, (
-                f"{path} has a name that no notebook has"
-            )
         for one in ALL:
-            assert set(parameters(one, profile)) <= declared[one.name], f"{folder}/{one.name}.yaml"
+            parameters(one, profile)  # raises BadInput on a name that nobody has
 
 
 def test_each_data_set_is_used_in_some_profile() -> None:

@@ -94,10 +94,7 @@ def test_a_day_with_one_notebook(folder: Path) -> None:
         and '"dev = 40' in text
     )
     batch = next(text for line, text in printed.items() if "leak-atlas reproduce" in line)
-    assert re.search(
-        r"1 of 1 notebooks executed; of \d+ claims .*; read outputs/runs/smoke\+seed=1/index.html",
-        batch,
-    )
+    assert "1 of 1 notebooks executed; read outputs/runs/smoke+seed=1/index.html" in batch
     assert not (folder / "outputs/runs/smoke").exists()
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import click
 
 from leak_atlas import BadInput, nearest, one_line, typed
 from leak_atlas.engine import paths
-from leak_atlas.engine.processes import BAD, FAILED, INTERRUPTED, UNREAD
+from leak_atlas.engine.processes import BAD, FAILED, INTERRUPTED
 
 NAME = "leak-atlas"
 QUEUES = ("slurm", "pbs", "sge", "lsf")  # those of lab.cluster
@@ -36,9 +33,6 @@ def exit_code(work: Callable[[], int | None]) -> int:
     A user's mistake is one line, and so is what the machine refuses (a full disk, no memory). An
     error of ours keeps its traceback.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # an ASCII locale has no letter for a ü
-            stream.reconfigure(errors="backslashreplace")
     try:
         return work() or 0
     except BadInput as error:
@@ -48,16 +42,11 @@ def exit_code(work: Callable[[], int | None]) -> int:
         why, code = f"{error.format_message()} See {command} --help", BAD
     except KeyboardInterrupt:
         why, code = f"interrupted; {KEPT}", INTERRUPTED
-    except BrokenPipeError:
-        why, code = "nobody reads what this command prints; what is finished is kept", UNREAD
-        with suppress(OSError):  # what is left to print is lost in silence
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         why, code = f"{error.filename or 'output'}: {error.strerror or error}", BAD
     except MemoryError:
         why, code = f"out of memory; {KEPT}", BAD
-    with suppress(OSError):
-        print(f"leak atlas: {one_line(why)}", file=sys.stderr, flush=True)
+    print(f"leak atlas: {one_line(why)}", file=sys.stderr, flush=True)
     return code
 
 
@@ -65,12 +54,7 @@ class Commands(click.Group):
     """A group whose commands end as `exit_code` says, before click answers their errors."""
 
     def invoke(self, context: click.Context) -> int:
-        return exit_code(partial(self._printed, context))
-
-    def _printed(self, context: click.Context) -> int | None:
-        code: int | None = super().invoke(context)
-        print(end="", flush=True)  # a full disk is an error, too
-        return code
+        return exit_code(partial(super().invoke, context))
 
 
 @click.group(cls=Commands, invoke_without_command=True, context_settings=WIDE)
@@ -162,23 +146,18 @@ def report(profile: str) -> None:
     """
     from leak_atlas.report import contents
 
-    if profile == contents.OWN:
-        index = paths.runs(contents.OWN) / "index.html"
-        raise BadInput(f"audits of your own are not published; read {index}")
-    folder = paths.runs(profile)
-    if not folder.is_dir() or folder.parent != paths.runs("."):
-        there = [path.name for path in paths.runs(".").glob("*") if path.is_dir()]
+    runs = [path.name for path in paths.runs("").glob("*") if path.name != contents.OWN]
+    if profile not in runs:
         makes = f"; `{typed('leak-atlas reproduce')}` makes one"
-        hint = nearest(profile, there) if there else makes
+        hint = nearest(profile, runs) if runs else makes
         raise BadInput(f"there is no run of profile '{profile}'{hint}")
+    folder = paths.runs(profile)
     contents.index(folder)
     print(f"index: {folder / 'index.html'}")
     names = contents.publish(folder, paths.reports())
     print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
-    if contents.refresh_findings(
-        paths.ROOT / "docs/findings.md", contents.results_table(paths.reports())
-    ):
-        print("docs/findings.md: results table refreshed")
+    table = contents.results_table(paths.reports())
+    contents.refresh_findings(paths.ROOT / "docs/findings.md", table)
 
 
 @commands.command()

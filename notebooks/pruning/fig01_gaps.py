@@ -172,8 +172,6 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    means=True,
-    columns=True,
     title=f"Pruning {effect} the confidence gap beyond fine-tuning alone",
     xlabel=f"confidence or sensitivity of the true class, target 1 of {victims}",
     ylabel="share of samples",

@@ -184,8 +184,6 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    means=True,
-    columns=True,
     title=f"PPB {effect} the confidence gap ({fall.value:+.2f})".replace("-", "−"),
     xlabel=f"confidence or sensitivity of the true class, target 1 of {victims}",
     ylabel="share of samples",

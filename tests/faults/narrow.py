@@ -3,18 +3,19 @@
 import errno
 import os
 from collections.abc import Callable
+from typing import Any
 
 from leak_atlas.engine import paths, store
 from leak_atlas.lab import jobs
 
 ROOM = 4
-sync, run = os.fsync, jobs.run
+move, run = os.rename, jobs.run
 
 
-def fsync(number: int) -> None:
+def rename(*given: Any, **more: Any) -> None:
     if len(list(store.listing())) >= ROOM:
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-    sync(number)
+    move(*given, **more)
 
 
 def noted(job):
@@ -26,6 +27,5 @@ def noted(job):
 
 def narrowed(setting: Callable[[object, str, object], None] = setattr) -> None:
     """Here, or in the process from which workers are forked."""
-    setting(os, "fsync", fsync)
+    setting(os, "rename", rename)
     setting(jobs, "run", noted)
-    setting(store, "LONG", 0.0)  # each entry is waited for

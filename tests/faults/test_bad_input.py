@@ -6,9 +6,6 @@ folder.
 """
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,6 @@ import pytest
 from leak_atlas import LINE, BadInput, one_line
 from leak_atlas.__main__ import exit_code, main
 from leak_atlas.engine import files, paths
-from leak_atlas.engine.processes import UNREAD
 from leak_atlas.lab import cluster
 
 OWN01 = "layers/own01_direction_or_length"
@@ -225,12 +221,6 @@ def test_a_notebook_that_is_none_is_named(
     refused("plan --profile odd", words, capsys, here)
 
 
-# ---------------------------------------------------------------- recipes
-
-
-# ---------------------------------------------------------------- where models are trained
-
-
 # ---------------------------------------------------------------- what a run has left
 
 EXECUTED = '{"notebook": "odd/one", "title": "Odd", "status": "executed"}'
@@ -248,8 +238,6 @@ def judged(**changes: Any) -> dict[str, str | bytes]:
 
 
 RUNS = [
-    (judged(value="missing"), "claim 'x' has no 'value', as another version"),
-    (judged(verdict="maybe"), "claim 'x' has an unknown verdict"),
     (judged(), "one.ipynb is not a notebook"),
     ({"one.run.json": "[]"}, "one.run.json takes dict"),
     ({"one.run.json": b"\xff"}, "one.run.json is not UTF-8"),
@@ -269,35 +257,6 @@ def test_what_a_run_has_left_is_checked(
     refused("report odd", words, capsys, here)
 
 
-@pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        ({"claims": [CLAIM | {"verdict": "maybe"}]}, "as another version of the library wrote it"),
-        ({"claims": [{"name": "x"}]}, "claim 'x' has no 'text'"),
-    ],
-)
-def test_published_claims_of_another_version_are_named(
-    entry: dict[str, Any], words: str, here: Path, capsys: Any
-) -> None:
-    place = paths.reports() / "odd"
-    (place / "odd").mkdir(parents=True)
-    (place / "odd/one.ipynb").write_text(
-        '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-    )
-    known = {
-        "notebook": "odd/one",
-        "title": "Odd",
-        "setting": "",
-        "status": "executed",
-        "claims": [],
-    }
-    (place / "results.json").write_text(json.dumps([known | entry]))
-    refused("site", words, capsys, here)
-
-
-# ---------------------------------------------------------------- what lies beside the results
-
-
 # ---------------------------------------------------------------- how a command ends
 
 
@@ -306,7 +265,6 @@ def test_published_claims_of_another_version_are_named(
     [
         (BadInput("a\nb" + 10**6 * "c"), 2, "a b"),
         (KeyboardInterrupt(), 130, "interrupted"),
-        (BrokenPipeError(), UNREAD, "nobody reads"),
         (OSError(28, "No space left on device"), 2, "output: No space left on device"),
         (PermissionError(13, "Permission denied", "x.txt"), 2, "x.txt: Permission denied"),
         (MemoryError(), 2, "out of memory"),
@@ -332,32 +290,6 @@ def test_a_line_is_short_and_keeps_both_ends() -> None:
         and long.endswith("x end")
         and " ... " in long
     )
-
-
-def shell(line: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    own = (
-        os.environ
-        | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib", "PYTHON": sys.executable}
-        | environment
-    )
-    return subprocess.run(
-        ["bash", "-c", line], env=own, capture_output=True, text=True, timeout=120, cwd=paths.ROOT
-    )
-
-
-def test_an_ascii_terminal_a_closed_pipe_and_a_full_disk_end_in_a_line() -> None:
-    ascii_ = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C.UTF-8"}
-    done = shell(
-        '"$PYTHON" -m leak_atlas report "größe"; "$PYTHON" -m leak_atlas data >/dev/full', **ascii_
-    )
-    assert (
-        len(done.stderr.splitlines()) == 2
-        and "gr\\xf6\\xdfe" in done.stderr
-        and "No space left" in done.stderr
-    )
-    done = shell('"$PYTHON" -u -m leak_atlas data | (exec <&-; sleep 5); echo ${PIPESTATUS[0]}')
-    assert "Traceback" not in done.stderr and done.stdout.strip() == str(UNREAD), done.stderr
-    assert len(done.stderr.splitlines()) == 1
 
 
 # ---------------------------------------------------------------- the reader itself

@@ -123,7 +123,7 @@ class Killed(BaseException):
     """As if the process had been killed here: no handler of ours takes it for an error."""
 
 
-CALLS = ["mkdir", "rename", "unlink", "rmdir", "fsync"]
+CALLS = ["mkdir", "rename", "unlink", "rmdir"]
 
 
 class Disk:
@@ -135,8 +135,7 @@ class Disk:
         self.left = allowed
         for name in CALLS:
             patch.setattr(os, name, partial(self.change, getattr(os, name)))
-        self.open = open
-        patch.setattr("builtins.open", self.opened)
+        patch.setattr(Path, "write_bytes", lambda path, blob: self.write(path, blob))
 
     def change(self, call: Callable[..., Any], *given: Any, **more: Any) -> Any:
         if self.left <= 0:
@@ -144,33 +143,11 @@ class Disk:
         self.left -= 1
         return call(*given, **more)
 
-    def opened(self, path: Any, mode: str = "r", *given: Any, **more: Any) -> Any:
-        if mode != "wb":
-            return self.open(path, mode, *given, **more)
-        # without a buffer: each write is a change of its own
-        file = self.change(self.open, path, mode, 0)
-        write = file.write
-
-        class Torn:
-            """Every file arrives in two halves."""
-
-            def write(_, blob: bytes) -> None:
-                half = len(blob) // 2
-                self.change(write, blob[:half])
-                self.change(write, blob[half:])
-
-            def __enter__(own) -> Any:
-                return own
-
-            def __exit__(_, *error: object) -> None:
-                file.close()
-
-            def flush(_) -> None: ...
-
-            def fileno(_) -> int:
-                return file.fileno()
-
-        return Torn()
+    def write(self, path: Path, blob: bytes) -> None:
+        """Every file arrives in two halves."""
+        with self.change(open, path, "wb", buffering=0) as file:
+            self.change(file.write, blob[: len(blob) // 2])
+            self.change(file.write, blob[len(blob) // 2 :])
 
 
 def interrupted(act: Callable[[], None]) -> Iterator[int]:

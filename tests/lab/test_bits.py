@@ -3,11 +3,9 @@
 import numpy as np
 
 from leak_atlas import lab
-from leak_atlas.lab.prices import counted
 from leak_atlas.lab.training import prepared
 from leak_atlas.recipe import (
     DPSGD,
-    Anatomy,
     Data,
     Halves,
     Learnability,
@@ -63,10 +61,3 @@ def test_its_draws_are_its_own() -> None:
     alone = fit(net, **given).states["last"]
     for name, value in alone.items():
         np.testing.assert_allclose(value.numpy(), together[states[2]][name], rtol=1e-3, atol=1e-4)
-
-
-def test_what_it_costs_is_counted() -> None:
-    anatomy = Anatomy(BITS, FC)
-    found = lab.realize(anatomy)[anatomy]
-    assert found["flops"].tolist() == [2 * 64 * 16, 2 * 16 * 8, 2 * 8 * 10]
-    assert counted("parameters", BITS, FC) == 65 * 16 + 17 * 8 + 9 * 10

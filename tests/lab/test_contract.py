@@ -9,7 +9,7 @@ from leak_atlas import BadInput, lab
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.lab.plans import plan
-from leak_atlas.models.subject import Subject, weights
+from leak_atlas.models.subject import weights
 from leak_atlas.recipe import (
     BASE,
     RMIA,
@@ -262,37 +262,6 @@ def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -
 
 
 # --- rankings -------------------------------------------------------------------------------------------------------
-
-
-def test_memorization_is_what_the_models_with_a_sample_know_more_than_those_without() -> None:
-    models = pool(4, Subsets(80, test=40, share=0.5))
-    right, sure = Memorization(models.states), Memorization(models.states, "confidence")
-    permuted = right.shuffle(3)
-    results = lab.realize(right, sure, permuted, models.signals())
-    read = [results[step] for step in models.signals()]
-    found, known = results[right], []
-    for place, sample in enumerate(found["index"]):
-        hits = {True: [], False: []}
-        for arrays in read:
-            at = int(np.flatnonzero(arrays["index"] == sample)[0])
-            hits[arrays["role"][at] == Role.MEMBER].append(
-                arrays["logits"][at].argmax() == arrays["labels"][at]
-            )
-        if hits[True] and hits[False]:
-            known.append(place)
-            assert found["score"][place] == pytest.approx(
-                np.mean(hits[True]) - np.mean(hits[False])
-            )
-        if min(map(len, hits.values())) > 1:
-            error = np.sqrt(sum(np.var(one, ddof=1) / len(one) for one in hits.values()))
-            assert found["error"][place] == pytest.approx(error)
-    others = np.setdiff1d(np.arange(len(found["score"])), known)
-    assert len(others)
-    assert found["score"][others] == pytest.approx(np.median(found["score"][known]))
-    assert sorted(results[permuted]["score"]) == pytest.approx(sorted(found["score"]))
-    assert not np.array_equal(results[permuted]["score"], found["score"])
-    assert np.abs(results[sure]["score"][np.isfinite(results[sure]["score"])]).max() <= 1
-    assert Subject(models[0]).pool.sum() == 80
 
 
 def test_of_scores_by_folds_each_sample_has_one_network_that_saw_it() -> None:

@@ -56,25 +56,6 @@ def statistic(name: str) -> bool:
     return name.endswith(("running_mean", "running_var", "num_batches_tracked"))
 
 
-def test_chains_keep_their_keys() -> None:
-    risky = pool(2)
-    (train, _) = risky
-    assert Score(train).record() == {"kind": "Score", "of": {"step": train.key}}
-    assert train.prune(0.5).record() == {
-        "kind": "Prune",
-        "parent": {"step": train.key},
-        "sparsity": 0.5,
-    }
-    keys = {
-        train.score(c).key
-        for c in (Vulnerability(), Vulnerability(weight=0.6), Learnability(), Random(), Random(1))
-    }
-    assert (
-        len(keys) == 5
-        and train.score(Vulnerability(50, 128, weight=0.5, draw=0)).key == Score(train).key
-    )
-
-
 @pytest.mark.parametrize(
     "criterion",
     [VULNERABLE, Learnability(4, 16), SNIP(), Magnitude(), Change(), Random()],
@@ -288,18 +269,6 @@ def test_what_follows_a_stored_score_needs_it_no_more_than_its_key() -> None:
         type(job.step)
         for job in plan([[train.freeze_weights(score, 0.1).train(SHORT)]]).jobs.values()
     } == {Train}
-
-
-def test_scores_are_counted_by_what_they_pass_through_the_network() -> None:
-    (train,) = pool(1)
-    epoch = work(train) / SHORT.epochs  # 40 members, forward and backward
-    assert work(train.score(Learnability(50, 16))) == pytest.approx(epoch * 50 * 16 / 40)
-    assert work(train.score(Learnability(50, 999))) == pytest.approx(epoch * 50)
-    assert work(train.score(Vulnerability(50, 16))) == pytest.approx(
-        epoch * (2 * 50 * 16 / 40 + 20 / 3 / 40)
-    )
-    assert work(train.score(SNIP(10))) == pytest.approx(epoch / 4)
-    assert not any(work(train.score(c)) for c in (Magnitude(), Change(), Random()))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from leak_atlas import BadInput, audit, report
+from leak_atlas import audit, report
 from leak_atlas.audit import Estimate
 from leak_atlas.report import figures, sheet
 from tests.report.overlaps import overlaps
@@ -166,27 +166,6 @@ def test_figure_is_drawn_small_and_the_same_twice(name):
     assert plt.get_fignums() == before, "a figure that pyplot knows is shown twice"
 
 
-def test_title_is_the_finding_and_the_description():
-    fig = report.profile(series(), title=TITLE)
-    assert TITLE in texts(fig).replace("\n", " ")
-    data, about = fig._repr_mimebundle_()
-    assert about["image/png"]["alt"] == TITLE and data["text/plain"] == f"Figure: {TITLE}"
-
-
-def test_profile_names_series_null_and_floor():
-    words = texts(
-        report.profile(
-            series(measure="direction") + series(measure="Euclidean"),
-            hue="measure",
-            floor=series(),
-            ylabel="AUC",
-        )
-    )
-    names = [stage.replace("stage", "stage ") for stage in STAGES]
-    for word in ("direction", "Euclidean", "no difference", "two seeds, same data", "AUC", *names):
-        assert word in words
-
-
 def test_facets_may_have_different_parts():
     four, five = ([f"stage{i}" for i in range(1, n + 1)] for n in (4, 5))  # a ResNet's and a VGG's
     rows = [
@@ -271,11 +250,6 @@ def test_density_counts_every_point_once():
     assert {"a", "b", "ResNet, all"} <= set(texts(fig).split("\n"))
 
 
-def test_density_takes_no_negative_numbers():
-    with pytest.raises(BadInput, match="0 or more"):
-        report.density({"norm": (np.array([-1.0]), np.array([1.0]))})
-
-
 EPOCHS = [0, 1, 2, 5, 10, 20, 40]
 
 
@@ -311,30 +285,9 @@ def test_a_cell_holds_as_many_points_of_the_lattice_as_any_other(networks):
     assert len(set(counts[:-1])) == 1
 
 
-@pytest.mark.parametrize(
-    ("rates", "why"),
-    [(trajectory()[1:], "7 epochs need"), (trajectory() + 0.6, "no rates")],
-)
-def test_a_plane_takes_rates_of_every_epoch(rates, why):
-    with pytest.raises(BadInput, match=why):
-        report.planes({"a": rates}, EPOCHS)
-
-
-def test_a_curve_of_one_number_can_be_seen():
-    fig = report.curves([{"x": 0.6, "value": Estimate(0.8, 0.7, 0.9)}], "x")
-    drawn = [
-        line
-        for line in fig.axes[0].lines
-        if list(line.get_xdata()) == [0.6] and line.get_marker() not in ("", "None")
-    ]
-    assert drawn
-
-
 def test_logarithmic_histograms_share_an_axis_and_show_their_means():
     rare = (np.repeat([0.0, 1.0], [999, 1]), np.repeat([0.0, 1.0], [500, 500]))
-    fig = report.histograms(
-        {"rare": rare, "even": rare[::-1]}, ("members", "others"), log=True, means=True
-    )
+    fig = report.histograms({"rare": rare, "even": rare[::-1]}, ("members", "others"), log=True)
     assert {ax.get_yscale() for ax in fig.axes} == {"log"}
     ((low, high),) = {ax.get_ylim() for ax in fig.axes}
     assert 0 < low < 0.001 and high > 0.999, "every share that is not zero lies within"
@@ -400,14 +353,6 @@ def test_no_words_meet_or_leave_the_canvas(name):
     fig = HARD[name]()
     assert not overlaps(fig)
     assert min(ax.bbox.height for ax in fig.axes) > 40, "panels keep their place beside the words"
-
-
-def test_words_that_meet_or_leave_the_canvas_are_named():
-    fig = report.profile(series())
-    fig.text(0.5, 0.5, "middle")
-    fig.text(0.51, 0.5, "other")
-    fig.text(0.95, 0.2, "beyond the end")
-    assert overlaps(fig) == ["'beyond the end' is cut", "'middle' meets 'other'"]
 
 
 def test_a_batch_keeps_figures_beside_their_page(tmp_path, monkeypatch):

@@ -123,11 +123,6 @@ def test_a_verdict_outside_its_regime_says_so():
         report.claims(replace(bits, needs=("bits fits",)), regime={"bits fit": 0.9})
 
 
-def test_an_interval_upside_down_is_an_error():
-    with pytest.raises(ValueError, match="upside down"):
-        verdict(ABOVE, Estimate(0.2, 0.3, 0.1))
-
-
 def test_a_claim_has_one_border_and_a_name():
     for wrong in (
         {},
@@ -152,20 +147,6 @@ def test_a_claim_has_one_origin():
         with pytest.raises(BadInput, match="'x' needs exactly one origin"):
             report.Claim("x", "t", "q", above=0.0, **wrong)
     assert [claim.origin for claim in (ABOVE, BELOW, SAME)] == ["Fig. 1", "ours", "our control"]
-
-
-def test_a_claim_quotes_its_paper():
-    quoted = replace(ABOVE, quote="deep layers leak", section="section 3", headline=True)
-    judged = report.judge(report.claims(quoted), onset=RIGHT_OF_BORDER)
-    assert "“deep layers leak” (section 3)" in judged._repr_mimebundle_()["text/html"]
-    assert judged.rows[0]["headline"]
-
-
-def test_rule_keeps_the_hyphens_of_its_quantity():
-    assert (
-        report.Claim("x", "t", "loss of stages 1-3", below=-0.5, ours=True).rule
-        == "loss of stages 1-3 <\u00a0−0.5"
-    )
 
 
 def test_every_claim_is_judged_and_nothing_else():

@@ -100,14 +100,3 @@ def test_in_short_says_that_a_manipulation_check_failed():
     rows = judged(RIGHT, checks={"c0": {"pruning removes weights": False}})
     assert "**This was not tested:**" in summary.short(rows)
     assert "manipulation check failed: pruning removes weights" in summary.short(rows)
-
-
-def test_in_short_prints_the_bars_of_a_two_sided_rule():
-    claim = report.Claim("same", "Both are alike", "difference", within=0.02, ours=True)
-    rows = report.judge(report.claims(claim), same=Estimate(0.0, -0.01, 0.01, 9)).rows
-    assert "holds if absolute value \\<\u00a00.02" in summary.short(rows)
-
-
-def test_a_computed_number_has_no_interval():
-    row = judged(Estimate(0.5, 0.5, 0.5, 9))[0]
-    assert summary.interval(row) == "0.500"

@@ -32,7 +32,7 @@ def test_three_faces_say_the_same():
     shown = report.table(ROWS, paper="Tab. 1", caption="Over 5 pairs.")._repr_mimebundle_()
     assert (
         "stage&lt;1&gt;" in shown["text/html"]
-        and "0.500 <small>[0.480,\u00a00.520]</small>" in shown["text/html"]
+        and "0.500 <small>[0.480, 0.520]</small>" in shown["text/html"]
     )
     for face in ("text/markdown", "text/plain"):
         assert (
@@ -49,7 +49,7 @@ def test_three_faces_say_the_same():
 
 def test_an_endless_interval_is_shown_as_such():
     one = report.table([{"x": Estimate(0.5, -math.inf, math.inf, 1, False)}])
-    assert "0.500 [−∞, ∞] (below resolution)" in str(one) and "[−∞,\u00a0∞]" in one.drawn("html")
+    assert "0.500 [−∞, ∞] (below resolution)" in str(one) and "[−∞, ∞]" in one.drawn("html")
 
 
 def test_nothing_is_explained_that_is_not_there():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 import types
 import typing
@@ -93,13 +92,9 @@ def write(path: Path, content: str) -> None:
 
 
 def folder(path: Path, hint: str) -> None:
-    """Makes a folder unless it is there. BadInput, which ends in `hint`, where nothing can be
-    written to it.
-    """
+    """Makes a folder unless it is there. BadInput, which ends in `hint`, where that cannot be."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        (path / ".writable").touch()
-        (path / ".writable").unlink(missing_ok=True)  # another process may look at the same time
     except OSError as error:
         raise BadInput(f"cannot write to {path}: {error.strerror or error}; {hint}") from error
 
@@ -108,36 +103,28 @@ def shaped(value: Any, shape: Any, name: str) -> Any:
     """A parsed value as `shape`: a dataclass (from its fields, unknown ones refused), a type, types
     in types, or None.
 
-    Numbers are finite. BadInput, which says where in `name`, where the value has another shape.
+    BadInput, which says where in `name`, where the value has another shape.
     """
     inner, origin = typing.get_args(shape), typing.get_origin(shape)
     if shape is Any or (origin is Literal and value in inner):
         return value
     if origin is types.UnionType:
         return None if value is None and type(None) in inner else shaped(value, inner[0], name)
-    if isinstance(value, dict):
-        if dataclasses.is_dataclass(shape):
-            return _from_fields(value, shape, name)
-        if origin is dict and all(isinstance(key, inner[0]) for key in value):
-            return {key: shaped(part, inner[1], f"{name}: {key}") for key, part in value.items()}
+    if isinstance(value, dict) and dataclasses.is_dataclass(shape):
+        return _from_fields(value, shape, name)
+    if isinstance(value, dict) and origin is dict:
+        return {key: shaped(part, inner[1], f"{name}: {key}") for key, part in value.items()}
     if isinstance(value, list) and origin in (list, tuple):
         parts = [shaped(part, inner[0], f"{name}: {n}") for n, part in enumerate(value)]
         return origin(parts)
-    if shape is float and type(value) in (int, float) and _finite(value):
+    if shape is float and type(value) in (int, float):
         return float(value)
-    if type(value) is shape and shape is not float:
+    if type(value) is shape:
         return value
     takes = getattr(origin or shape, "__name__", str(shape))
     if origin is Literal:
         takes = " or ".join(map(repr, inner))
     raise BadInput(f"{name} takes {takes}, not {str(value)[:80]!r}")
-
-
-def _finite(number: float) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # a whole number beyond all floats
-        return False
 
 
 def _from_fields(value: dict[str, Any], shape: Any, name: str) -> Any:

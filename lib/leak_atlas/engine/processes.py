@@ -14,7 +14,7 @@ from typing import Any
 
 FAILED = 1  # a notebook failed, or an attack exceeds a limit
 BAD = 2  # what a user asks for cannot be done
-INTERRUPTED, UNREAD = 130, 141  # what a shell reports of SIGINT and SIGPIPE
+INTERRUPTED = 130  # what a shell reports of SIGINT
 
 
 @contextmanager

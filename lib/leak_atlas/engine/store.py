@@ -6,8 +6,8 @@
 An entry is written next to its place and moved there in one rename, and leaves it in one rename, so
 that existence means completeness whatever is killed when. Two processes that compute the same key
 do the same work; the second result is thrown away whole. Every bit of both files is under a digest.
-What took long is on the disk before it moves. What took seconds need not be: a machine that loses
-its power may tear it, which its digests tell when it is read, and it is computed again.
+A machine that loses its power may tear an entry, which its digests tell when it is read, and it is
+computed again.
 """
 
 import errno
@@ -17,7 +17,6 @@ import os
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from glob import glob
@@ -30,14 +29,11 @@ from safetensors.numpy import load, save
 
 from leak_atlas import BadInput, one_line
 from leak_atlas.engine import paths
-from leak_atlas.engine.files import from_json
 
 ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
 BLANK = 64 * "0"  # stands for the seal while the seal is computed
-LONG = 30.0  # seconds of computing from which an entry is waited for until the disk has it
 # What tells of the entry, and not of the machine.
 TORN = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
-WEEK = 7 * 86400.0  # seconds after which no other machine is still writing an entry
 
 
 class Corrupt(Exception):
@@ -69,18 +65,6 @@ def _refused(error: OSError) -> Refused:
 
 
 @dataclass(frozen=True)
-class Head:
-    """What stands in the JSON file of an entry."""
-
-    key: str
-    record: dict[str, Any]
-    meta: dict[str, Any]
-    names: list[str]  # of the arrays, in their order
-    sha256: str  # of the arrays' file
-    seal: str  # SHA-256 of this text with zeros in its place
-
-
-@dataclass(frozen=True)
 class Entry:
     """What is stored under a key."""
 
@@ -109,31 +93,29 @@ def write(
         return
     blob = save({name: np.asarray(array, order="C") for name, array in arrays.items()})
     head = {"key": key, "record": record, "meta": meta, "names": list(arrays)}
+    # the seal is the SHA-256 of this text with zeros in its place
     head |= {"sha256": hashlib.sha256(blob).hexdigest(), "seal": BLANK}
     unsealed = json.dumps(head, indent=1)
     seal = hashlib.sha256(unsealed.encode()).hexdigest()
     sealed = seal.join(unsealed.rsplit(BLANK, 1)).encode()
-    _place(key, {ARRAYS: blob, ENTRY: sealed}, safe=meta.get("seconds", LONG) >= LONG)
+    _place(key, {ARRAYS: blob, ENTRY: sealed})
 
 
-def _place(key: str, files: Mapping[str, bytes], safe: bool) -> None:
-    """Moves the files of an entry to their place in one rename; `safe`: they are on the disk by
-    then."""
+def _place(key: str, files: Mapping[str, bytes]) -> None:
+    """Moves the files of an entry to their place in one rename."""
     partial = _aside(key)
     try:
         partial.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            with open(partial / name, "wb") as file:
-                file.write(content)
-                if safe:
-                    file.flush()
-                    os.fsync(file.fileno())
+            (partial / name).write_bytes(content)
         folder(key).parent.mkdir(parents=True, exist_ok=True)
-        for _ in range(2):
-            if _move(partial, folder(key)) or has(key):
+        try:
+            partial.rename(folder(key))
+        except OSError:
+            if has(key):
                 return
             discard(key)  # what something outside this room has left of an entry
-        raise OSError(f"{folder(key)} is in the way")
+            partial.rename(folder(key))
     except OSError as error:
         raise _refused(error) from error
     finally:
@@ -142,22 +124,8 @@ def _place(key: str, files: Mapping[str, bytes], safe: bool) -> None:
 
 def _aside(key: str) -> Path:
     """Where this thread, and nobody else, keeps an entry that is on its way in or out."""
-    return (
-        paths.store()
-        / ".partial"
-        / f"{key}.{socket.gethostname()}.{os.getpid()}-{threading.get_ident()}"
-    )
-
-
-def _move(source: Path, to: Path) -> bool:
-    """Whether `source` is now at `to`; False where something is there already."""
-    try:
-        source.rename(to)
-    except OSError:
-        if not to.exists():
-            raise
-        return False
-    return True
+    owner = f"{socket.gethostname()}.{os.getpid()}-{threading.get_ident()}"
+    return paths.store() / ".partial" / f"{key}.{owner}"
 
 
 def read(key: str) -> Entry:
@@ -167,19 +135,19 @@ def read(key: str) -> Entry:
     """
     blob = _bytes(key, ARRAYS)
     head = _head(key, _bytes(key, ENTRY))
-    if head.sha256 != hashlib.sha256(blob).hexdigest():
+    if head["sha256"] != hashlib.sha256(blob).hexdigest():
         raise Corrupt(key, f"digest mismatch in {folder(key)}")
     try:
         arrays = load(blob)  # sorted by name and type; a state dict's order is that of its layers
-        ordered = {name: arrays[name] for name in head.names}
+        ordered = {name: arrays[name] for name in head["names"]}
     except (SafetensorError, KeyError) as error:
         raise Corrupt(key, f"{error} in {folder(key)}") from error
-    return Entry(key, head.record, head.meta, ordered)
+    return Entry(key, head["record"], head["meta"], ordered)
 
 
 def describe(key: str) -> dict[str, Any]:
     """Recipe and meta without the arrays; errors as `read`."""
-    return vars(_head(key, _bytes(key, ENTRY)))
+    return _head(key, _bytes(key, ENTRY))
 
 
 def _bytes(key: str, name: str) -> bytes:
@@ -195,13 +163,15 @@ def _bytes(key: str, name: str) -> bytes:
         raise BadInput(why) from error
 
 
-def _head(key: str, text: bytes) -> Head:
+def _head(key: str, text: bytes) -> dict[str, Any]:
+    """What stands in the JSON file of an entry; Corrupt where its seal is broken."""
     try:
-        head: Head = from_json(text, ENTRY, Head)
-        unsealed = BLANK.encode().join(text.rsplit(head.seal.encode(), 1))
-    except ValueError as error:  # BadInput, or a seal that is no text
+        head: dict[str, Any] = json.loads(text)
+        before, after = text.rsplit(head["seal"].encode(), 1)
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise Corrupt(key, f"{error} in {folder(key)}") from error
-    if head.key != key or hashlib.sha256(unsealed).hexdigest() != head.seal:
+    unsealed = before + BLANK.encode() + after
+    if head.get("key") != key or hashlib.sha256(unsealed).hexdigest() != head["seal"]:
         raise Corrupt(key, f"digest mismatch in {folder(key) / ENTRY}")
     return head
 
@@ -231,21 +201,12 @@ def listing() -> Iterator[str]:
 
 
 def sweep() -> None:
-    """Removes what was left unfinished: by processes of this machine that no longer live, by others
-    long ago."""
-    for place in (paths.store() / ".partial").glob("*.*.*"):
-        host, process = place.name.split(".", 1)[1].rsplit(".", 1)
-        if host == socket.gethostname() and Path("/proc/self").exists():
-            left = not Path("/proc", process.split("-")[0]).exists()
-        else:
-            left = time.time() - _changed(place) > WEEK
-        if left:
+    """Removes what processes of this machine that no longer live have left unfinished."""
+    for place in (paths.store() / ".partial").glob(f"*.{socket.gethostname()}.*"):
+        process = int(place.name.rpartition(".")[2].partition("-")[0])
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
             shutil.rmtree(place, ignore_errors=True)
-
-
-def _changed(place: Path) -> float:
-    """When a folder was last changed; now where its writer has just moved it."""
-    try:
-        return place.stat().st_mtime
-    except OSError:
-        return time.time()
+        except PermissionError:  # somebody else's, who lives
+            continue

@@ -39,7 +39,7 @@ def cost(asked: list[Any]) -> str:
 
     if not (todo := plan(asked)).jobs:
         return ""
-    for why in absent(todo.jobs.values()).values():
+    for why in absent(todo.jobs.values()):
         raise BadInput(why)
     return todo.offer(width(todo, Where()))
 

@@ -17,7 +17,6 @@ import numpy as np
 from leak_atlas import told_in_a_cell
 from leak_atlas.engine import store
 from leak_atlas.engine.digests import check_files
-from leak_atlas.lab.misspelt import misspelt
 from leak_atlas.lab.plans import kinds, plan, steps_of, trainings
 from leak_atlas.recipe import Edit, Step, Train
 
@@ -115,9 +114,6 @@ def realize(*recipes: Any, workers: int | None = None) -> Results:
     if _planning.get():
         raise Planned(steps)
     check_files(kinds(steps))
-    if (ipython := sys.modules.get("IPython")) and (shell := ipython.get_ipython()):
-        for why in misspelt(shell.user_ns.get("In", [])):
-            print(f"leak atlas: {why}", file=sys.stderr)
     _compute(steps, workers)
     return Results([step for step in steps if not isinstance(step, Edit)])
 
@@ -154,7 +150,6 @@ __all__ = [
     "Stopped",
     "compare",
     "member_losses",
-    "misspelt",
     "planning",
     "probe",
     "realize",

@@ -19,10 +19,9 @@ from concurrent.futures import (
     CancelledError,
     Future,
     ProcessPoolExecutor,
-    ThreadPoolExecutor,
     wait,
 )
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -162,12 +161,9 @@ def _failure(job: Job, why: str) -> Outcome:
 def _arrived(job: Job) -> bool:
     """Whether the results of a worker are seen from here; a shared disk may take a while."""
     deadline = time.monotonic() + SETTLE
-    while missing := [step.key for step in job.yields if not store.has(step.key)]:
+    while not all(store.has(step.key) for step in job.yields):
         if time.monotonic() > deadline:
             return False
-        for key in missing:
-            with suppress(OSError):
-                os.listdir(store.folder(key).parent)  # has NFS look again
         time.sleep(0.2)
     return True
 
@@ -302,8 +298,11 @@ def _dask(where: Where) -> Iterator[Workers]:
         stack.enter_context(dask.config.set(SETTINGS))
         from distributed import Client
 
-        target = stack.enter_context(queued(where)) if where.queue else _answers(where.scheduler)
-        client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
+        target = stack.enter_context(queued(where)) if where.queue else where.scheduler
+        try:
+            client = stack.enter_context(Client(target, timeout=PATIENCE, set_as_default=False))
+        except (OSError, ValueError) as error:  # nobody there, or no address
+            raise BadInput(f"no Dask scheduler answers at {name} ({error})") from error
         if where.queue:
             waiting = f"waiting for the first of {where.jobs} jobs of {name}"
             print(waiting, file=sys.stderr, flush=True)
@@ -338,24 +337,6 @@ def lost(name: str) -> Iterator[None]:
     except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:
         why = f"lost the scheduler ({name}); what is finished is kept in {paths.store()}"
         raise BadInput(f"{why}, and the same command goes on from there") from error
-
-
-def _answers(address: str) -> str:
-    """The address; BadInput where no Dask scheduler answers in time. A client of Dask's would ask
-    for ever where something else listens."""
-    from distributed.core import rpc
-
-    async def identity() -> None:
-        async with rpc(address) as scheduler:
-            await asyncio.wait_for(scheduler.identity(), PATIENCE)
-
-    try:
-        with ThreadPoolExecutor(1) as thread:  # a notebook's own thread has a loop that runs
-            thread.submit(asyncio.run, identity()).result()
-    except Exception as error:  # whatever listens there may not speak Dask's language
-        why = str(error) or f"silence for {PATIENCE:g} s"
-        raise BadInput(f"no Dask scheduler answers at {address} ({why})") from error
-    return address
 
 
 def environment() -> dict[str, str]:

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache, cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from leak_atlas.engine import files, paths
 from leak_atlas.recipe import Step
 
 COMMON = "_common.yaml"
-LONGEST = 60  # characters of what a run's name tells of `-p`
 
 
 @dataclass(frozen=True)
@@ -102,10 +100,10 @@ def _every() -> list[Notebook]:
     `leak-atlas audit` runs on arrays, which declares no recipe."""
     every = []
     for path in sorted(paths.NOTEBOOKS.rglob("*.py")):
-        place = path.relative_to(paths.NOTEBOOKS)
-        hidden = any(part.startswith(".") for part in place.parts)
-        if not hidden and not path.match("own/audit_my_logits.py") and _has_cells(path):
-            every.append(Notebook(str(place.with_suffix("")), path))
+        name = str(path.relative_to(paths.NOTEBOOKS).with_suffix(""))
+        hidden = name.startswith(".") or "/." in name
+        if not hidden and name != "own/audit_my_logits" and _has_cells(path):
+            every.append(Notebook(name, path))
     return every
 
 
@@ -175,27 +173,28 @@ def parameters(
     parameter; a notebook's own file may differ.
     """
     folder, defaults = _of_profile(profile), notebook.defaults
-    places: dict[str, str] = {}  # by parameter: where its value stands
-    given: dict[str, Any] = {}
+    given: dict[str, tuple[Any, str]] = {}  # values, and where they stand
     for path in (folder / name for name in _files(notebook)):
-        if not path.exists():
-            continue
-        where = str(path.relative_to(paths.ROOT))
-        values = files.from_yaml(files.text(path), where, dict[str, Any] | None) or {}
-        known = set(defaults)
-        if path.name == COMMON:
-            known = {name for one in notebooks() for name in one.defaults}
-        for name in values.keys() - known:
-            raise BadInput(f"{where}: unknown parameter '{name}'{nearest(name, known)}")
-        given |= values
-        places |= dict.fromkeys(values, where)
-    given |= extra or {}
-    places |= dict.fromkeys(extra or {}, "-p")
-    return {
-        name: _like(default, given[name], f"{places[name]}: {name}")
-        for name, default in defaults.items()
-        if name in given
-    }
+        if path.exists():
+            where = str(path.relative_to(paths.ROOT))
+            values = files.from_yaml(files.text(path), where, dict[str, Any] | None) or {}
+            known = _every_parameter() if path.name == COMMON else set(defaults)
+            for name, value in values.items():
+                if name not in known:
+                    raise BadInput(f"{where}: unknown parameter '{name}'{nearest(name, known)}")
+                given[name] = value, where
+    given |= {name: (value, "-p") for name, value in (extra or {}).items()}
+    fitting = {}
+    for name, default in defaults.items():
+        if name in given:
+            value, where = given[name]
+            fitting[name] = _like(default, value, f"{where}: {name}")
+    return fitting
+
+
+def _every_parameter() -> set[str]:
+    """The names of the parameters of all notebooks."""
+    return {name for one in notebooks() for name in one.defaults}
 
 
 def _like(default: Any, value: Any, name: str) -> Any:
@@ -245,57 +244,32 @@ def _execute(source: str, name: str, space: dict[str, Any]) -> None:
 # ---------------------------------------------------------------- names
 
 
-def setting(given: dict[str, Any]) -> str:
-    """A notebook's data, model and sizes in words, as the header of its page has them.
+SIZES = ("model", "models", "width", "data", "pixels", "pool", "epochs", "file")
 
-    A size that several networks or data sets share stands there once.
+
+def setting(given: Mapping[str, Any]) -> str:
+    """A notebook's model, data and sizes as the header of its page has them: `model resnet10, width
+    8, pool 2000`.
+
+    What several networks or data sets share stands there once.
     """
-    model = _listed(given.get("model") or given.get("models"))
-    width, epochs, pool = (_listed(given.get(name)) for name in ("width", "epochs", "pool"))
-    data = _shown(given.get("data"), given.get("pixels"))
-    parts = [
-        f"{model} at width {width}" if model and width else model,
-        data,
-        pool and f"pool of {pool} samples",
-        epochs and f"{epochs} epochs",
-        _listed(given.get("file")),
-    ]
-    return ", ".join(part for part in parts if part)
-
-
-def _listed(value: Any) -> str:
-    """Values as words, each once: `256, 16 and 8`; "" where there is none."""
-    values = value if isinstance(value, list) else [value]
-    words = [f"{one:,}" if isinstance(one, int) else str(one) for one in values if one]
-    *first, last = dict.fromkeys(words) or [""]
-    return f"{', '.join(first)} and {last}" if first else last
-
-
-def _shown(data: str | list[str] | None, pixels: int | list[int] | None) -> str:
-    """Data sets with the sides of their images; 0 and None say that they are as they are, as bits
-    and texts always.
-    """
-    names = data if isinstance(data, list) else [data] if data else []
-    sides = pixels if isinstance(pixels, list) else [pixels]
-    sizes = [f" at {side} x {side} pixels" if side else "" for side in sides]
-    if len(set(sizes)) == 1:  # said once
-        return " and ".join(names) + sizes[0] * bool(names)
-    return " and ".join(map("".join, zip(names, sizes, strict=False)))
+    shown = []
+    for name in SIZES:
+        value = given.get(name)
+        values = dict.fromkeys(value if isinstance(value, list) else [value])
+        words = " / ".join(str(each) for each in values if each)
+        if words:
+            shown.append(f"{name} {words}")
+    return ", ".join(shown)
 
 
 def run_name(profile: str, extra: Mapping[str, Any]) -> str:
     """The folder of a run: its profile, and what `-p` changes in it: `quick+seed=1`.
 
-    What is too long or cannot stand in a file's name is cut or replaced, and a digest of the whole
-    ends it.
+    What cannot stand in a file's name is left out.
     """
     texts = [f"+{name}={json.dumps(value)}" for name, value in sorted(extra.items())]
-    whole = "".join(texts)
-    bare = re.sub(r'[ \[\]"]', "", whole)  # [1, 2] is 1,2
-    safe = re.sub(r"[^\w.,=+-]", "_", bare, flags=re.ASCII)
-    if safe == bare and len(safe) <= LONGEST:
-        return profile + safe
-    return f"{profile}{safe[:LONGEST]}-{sha256(whole.encode()).hexdigest()[:8]}"
+    return profile + re.sub(r"[^\w.,=+-]", "", "".join(texts), flags=re.ASCII)
 
 
 def read_parameters(pairs: Iterable[str]) -> dict[str, Any]:

@@ -190,14 +190,14 @@ def plan(asked: Iterable[Any]) -> Plan:
     )
 
 
-def absent(jobs: Iterable[Job]) -> dict[str, str]:
-    """Keys of those jobs whose data set is not on this machine, each with why and how to get it."""
+def absent(jobs: Iterable[Job]) -> list[str]:
+    """Of each data set that jobs need and that is not on this machine, how to get it."""
     from leak_atlas.data import readers
 
-    why = cache(readers.absent)
-    missing = {}
-    for job in jobs:
-        data = getattr(training(job.step) or job.step, "data", None)
-        if job.step.place == "device" and data and why(data.name):
-            missing[job.key] = why(data.name)
-    return missing
+    names = dict.fromkeys(
+        data.name
+        for job in jobs
+        if job.step.place == "device"
+        and (data := getattr(training(job.step) or job.step, "data", None))
+    )
+    return [why for name in names if (why := readers.absent(name))]

@@ -1,4 +1,4 @@
-"""What a step costs, in core-seconds: as such steps took here, counted where none was seen."""
+"""What a step costs, in core-seconds: its counted operations at the pace of such steps here."""
 
 from __future__ import annotations
 
@@ -6,40 +6,26 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from statistics import median
-from typing import NamedTuple
 
 from leak_atlas import BadInput
 from leak_atlas.engine import files, paths
 from leak_atlas.recipe import Architecture, Data, State, Step, Train
 
-
-class Pace(NamedTuple):
-    """Seconds that a device takes. The core's are measured on eight small networks, the GPU's are
-    a guess."""
-
-    operation: float  # one that is not a network's: of small arrays
-    flop: float
-    kernel: float  # a call of one
-    number: float  # that a kernel hands on
-
-
-CORE = Pace(1 / 3.5e10, 1 / 1.5e11, 1.9e-5, 1.4e-9)
-GPU = Pace(1e-13, 1e-13, 4e-6, 2e-12)
-BESIDE = 40  # kernels of a batch that are not its network's: gathering, the loss, the optimizer
-ANSWERED = 250  # samples of a batch that is not learnt from
+# Seconds an operation before any step was seen. The core's is that of small networks, within
+# a factor of two for most of them; the GPU's is a guess.
+FIRST = {"cpu": 3.5e-11, "cuda": 1e-12}
 JOB = 0.02  # seconds that any job costs
 FILE = "seconds.json"  # in the store
-TELLING = 3  # jobs from which their median counts; fewer may be those that load torch and data
+ENOUGH = 3  # jobs from which their median counts; fewer may be those that load torch and data
 
-Seen = dict[str, dict[str, float]]
+Paces = dict[str, dict[str, float]]
 
 
 @cache
 def counted(what: str, data: Data, model: Architecture, start: str | None = None) -> float:
-    """`parameters`, or of one sample `activations` or forward `flops`, `kernels`, `numbers`, from
-    part `start` on."""
+    """`parameters`, or of one sample `activations` or forward `flops`, from part `start` on."""
     from leak_atlas.training.cost import anatomy
 
     counts = anatomy(model, data.channels, data.classes, data.size)
@@ -55,27 +41,6 @@ def work(step: Step) -> float:
     return step.operations(counted)
 
 
-@cache
-def _sample(
-    pace: Pace, batch: int, what: str, data: Data, model: Architecture, start: str | None = None
-) -> float:
-    """As `counted`, but for a sample's flops the operations that take as long as its share of a
-    batch."""
-    if what != "flops":
-        return counted(what, data, model, start)
-    count = partial(counted, data=data, model=model, start=start)
-    kernels = (count("kernels") + BESIDE) / batch
-    seconds = count("flops") * pace.flop + kernels * pace.kernel + count("numbers") * pace.number
-    return seconds / pace.operation
-
-
-def _guess(step: Step, device: str) -> float:
-    """Seconds of a step on a device of which nothing is known."""
-    pace = CORE if device == "cpu" else GPU
-    batch = step.schedule.batch if isinstance(step, Train) else ANSWERED
-    return step.operations(partial(_sample, pace, batch)) * pace.operation + JOB
-
-
 def training(step: Step) -> Train | None:
     """The training of the network that a step looks at first."""
     behind: Step | None = step
@@ -85,7 +50,7 @@ def training(step: Step) -> Train | None:
 
 
 def _sort(step: Step) -> str:
-    """The kind of a step and its network: such steps take as many times their guess."""
+    """The kind of a step and its network: such steps have a pace in common."""
     of = training(step)
     return f"{step.recorded} {of.model}" if of else step.recorded
 
@@ -100,45 +65,43 @@ def _device(step: Step) -> str:
 
 
 def pricing() -> Callable[[Step], float]:
-    """A function that gives the core-seconds of a step on this machine: its guess, times how wrong
-    the guess was of such steps, else of all steps."""
-    seen = factors()
-    usual = {device: median(known.values()) for device, known in seen.items() if known}
+    """A function that gives the core-seconds of a step on this machine, at the pace of such steps;
+    where none was seen, at that of the others, and before any at the first guess."""
+    seen = paces()
 
     def price(step: Step) -> float:
         device = _device(step)
-        factor = seen.get(device, {}).get(_sort(step), usual.get(device, 1.0))
-        return _guess(step, device) * factor
+        known = seen.get(device, {})
+        guess = FIRST["cpu" if device == "cpu" else "cuda"]
+        usual = median(known.values()) if known else guess
+        return JOB + work(step) * known.get(_sort(step), usual)
 
     return price
 
 
-def factors() -> Seen:
-    """Seconds over the guess, by device and sort of step, in the last run that had some of it.
+def paces() -> Paces:
+    """Seconds an operation, by device and sort of step, in the last run that had some of it.
 
     A damaged file counts as none.
     """
     path = paths.store() / FILE
     try:
-        return files.from_json(files.text(path), path, Seen) if path.exists() else {}
+        return files.from_json(files.text(path), path, Paces) if path.exists() else {}
     except BadInput:
         return {}
 
 
 def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
-    """Keeps for the next preview how long jobs took: their steps, their device, their seconds.
-
-    The median of a run's jobs: one that loads torch does not spoil it.
-    """
+    """Keeps for the next preview how long jobs took: their steps, their device, their seconds."""
     found = defaultdict[tuple[str, str], list[float]](list)
     for steps, device, seconds in done:
-        guess = sum(_guess(step, device) for step in steps)
-        found[device, _sort(steps[0])].append(max(seconds, 1e-3) / guess)
-    medians = {sort: median(each) for sort, each in found.items() if len(each) >= TELLING}
-    if not medians:
+        if operations := sum(map(work, steps)):
+            found[device, _sort(steps[0])].append(seconds / operations)
+    known = {sort: median(each) for sort, each in found.items() if len(each) >= ENOUGH}
+    if not known:
         return
-    seen = factors()
-    for (device, sort), factor in medians.items():
-        seen.setdefault(device, {})[sort] = factor
+    seen = paces()
+    for (device, sort), pace in known.items():
+        seen.setdefault(device, {})[sort] = pace
     with suppress(OSError):  # those who could not store their results have said so
         files.write(paths.store() / FILE, json.dumps(seen))

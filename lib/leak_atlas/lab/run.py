@@ -80,7 +80,7 @@ def run(
     """
     where = where if isinstance(where, Where) else Where(where)
     if not where.elsewhere:
-        for why in absent(plan.jobs.values()).values():
+        for why in absent(plan.jobs.values()):
             raise BadInput(why)
     if not plan.jobs:
         return {}

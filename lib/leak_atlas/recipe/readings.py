@@ -118,44 +118,30 @@ class Anatomy(Step):
 
 
 class Cost(Step):
-    """Time, memory and operations of trainings from where they start (PPTP, Fig. 16), measured in
-    one run.
+    """Operations and memory of trainings from where they start (PPTP, Fig. 16), counted in two epochs
+    of each.
 
-    A round measures each training once. In time they take turns by the epoch, in one fresh process,
-    and on the CPU its processor time counts: what else runs on the machine strikes them alike, so
-    that ratios inside a round say more than numbers do. Memory is measured in a fresh process each.
-    Numbers belong to the machine that made them (`meta` names the device). Of what goes before a
-    training nothing is in here: a chain costs the sum over its trainings.
-
-    Result, measured, each `(rounds, k)`: `seconds` of an epoch, the mean after the first;
-    `first_seconds` of that with what goes before it; `peak_bytes` beyond weights and data. Counted,
-    each `(k,)`: `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
+    Of what goes before a training nothing is in here: a chain costs the sum over its trainings.
+    Result, each `(k,)`: `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
     `flops_once` of what only the first one does; `epochs` it has.
     """
 
-    revision: ClassVar = 3  # processor time, in turns of an epoch
+    revision: ClassVar = 3
 
     of: tuple[Train, ...]
-    rounds: Positive = 5
-    epochs: int = 4  # that are timed in a round, the first of which warms up
+    rounds: Positive = 5  # of times that were measured once; like `epochs` only part of the key
+    epochs: int = 4
 
     def verify(self) -> None:
-        fewest = min([self.epochs, *(one.schedule.epochs for one in self.of)])
-        refuse(
-            (not self.of, "Cost takes one training or more"),
-            (fewest < 2, "a cost needs two epochs or more: the first only warms up"),
-        )
+        fewest = min((one.schedule.epochs for one in self.of), default=0)
+        refuse((fewest < 2, "Cost takes one training or more, of two epochs or more"))
 
     def parents(self) -> Iterator[Step]:
         for one in self.of:
             yield from one.parents()  # not the training's end: it is run anew
 
     def operations(self, count: Count) -> float:
-        """Each round's epochs, two for memory and one to warm up; two that are counted; three
-        seconds to load torch.
-        """
-        epochs = self.rounds * (self.epochs + 3) + 2
-        return 1e11 + epochs * sum(one.operations(count) / one.schedule.epochs for one in self.of)
+        return sum(2 * one.operations(count) / one.schedule.epochs for one in self.of)
 
 
 class SelfAudit(Step):

@@ -10,12 +10,10 @@ import json
 import os
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -37,18 +35,16 @@ from leak_atlas.lab.declare import (
 from leak_atlas.lab.plans import Plan, absent, plan
 from leak_atlas.lab.run import Lines, Outcome, run, width
 from leak_atlas.recipe import Step
-from leak_atlas.report import contents, ledger
+from leak_atlas.report import contents
 
-EXECUTION = 4.0  # core-seconds of a notebook whose results are there; quick's take 2 to 25
+EXECUTION = 7.0  # core-seconds of a notebook whose results are there
 START = 2.0  # core-seconds until a worker does its first job
 
-# nbformat's jsonschema would build a grammar of IRIs, which no notebook has: a second in each
-# process that reads one.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+Given = dict[str, Any]  # parameters of a notebook by name
 
 
 def reproduce(
-    names: Sequence[str], profile: str, extra: dict[str, Any], where: cluster.Where, run_it: bool
+    names: Sequence[str], profile: str, extra: Given, where: cluster.Where, run_it: bool
 ) -> int:
     """Executes the notebooks of a profile, or only shows the plan; the exit code.
 
@@ -58,11 +54,13 @@ def reproduce(
     """
     if not paths.CLONED:
         raise BadInput("reproduce needs the notebooks: run it in a clone of the repository")
-    every = {one.name: one for one in notebooks(names or ["*"])}
-    given = {name: parameters(one, profile, extra) for name, one in every.items()}
-    _known(extra, every.values())
-    asked, errors = declared(every, given)
-    todo, needs = planned(asked, errors, where, whole=not run_it)
+    chosen = {one.name: one for one in notebooks(names or ["*"])}
+    known = {name for one in chosen.values() for name in one.defaults}
+    for name in extra:
+        if name not in known:
+            raise BadInput(f"no chosen notebook has a parameter '{name}'{nearest(name, known)}")
+    given = {name: parameters(one, profile, extra) for name, one in chosen.items()}
+    todo, needs, errors = planned(chosen, given, where, whole=not run_it)
     if needs:
         wide = width(todo, where)
         other_work = EXECUTION * len(needs) + START * wide * bool(todo.jobs)
@@ -77,107 +75,68 @@ def reproduce(
     size = where.workers or os.cpu_count() or 1
     if todo.jobs and not where.elsewhere:  # trainings need this machine's cores too
         size = max(1, size // 2)
-    pool = executing(size)
-    batch = Run(pool, folder, every, given)
-    with alone(folder):
-        with ending(pool), batch:
-            for name, why in errors.items():
-                batch.failed(name, why)
-            _compute(todo, needs, where, batch)
+    with alone(folder), executing(size) as pool:
+        batch = Run(pool, folder, chosen, given, needs)
+        for name, why in errors.items():
+            batch.failed(name, why)
+        batch.compute(todo, where)
         code = batch.close()
     return BAD if errors else code
 
 
-def executing(processes: int) -> ProcessPoolExecutor:
+@contextmanager
+def executing(processes: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that execute notebooks, and end with this one."""
-    return ProcessPoolExecutor(processes, get_context("spawn"), serve)
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), serve)
+    with ending(pool):
+        yield pool
 
 
-def audit(page: Path, given: dict[str, Any]) -> Any:
+def audit(page: Path, given: Given) -> Any:
     """Executes the notebook that audits logits to `page`.ipynb, with its page; BadInput if it fails."""
     files.folder(page.parent, "LEAK_ATLAS_OUTPUTS moves it")
     notebook = Notebook(page.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
-    pool = executing(1)
-    with ending(pool):
-        done = pool.submit(execute, page.parent, notebook, given, True)
-    if error := str(done.exception() or "") or done.result():
+    with executing(1) as pool:
+        error = _error(pool.submit(execute, page.parent, notebook, given, True))
+    if error:
         raise BadInput(f"{error}; {page}.ipynb has how far it came")
     contents.index(page.parent)
     return files.notebook(page.with_name(f"{page.name}.ipynb"))
 
 
-def _known(extra: dict[str, Any], every: Iterable[Notebook]) -> None:
-    """BadInput where no notebook has a parameter that `-p` gives."""
-    known = {name for one in every for name in one.defaults}
-    for name in extra:
-        if name not in known:
-            raise BadInput(f"no chosen notebook has a parameter '{name}'{nearest(name, known)}")
-
-
-def declared(
-    every: dict[str, Notebook], given: dict[str, dict[str, Any]]
-) -> tuple[dict[str, list[Step]], dict[str, str]]:
-    """The steps that each notebook asks for; and of those that cannot be declared, why."""
-    asked: dict[str, list[Step]] = {}
-    errors: dict[str, str] = {}
-    for name, one in every.items():
-        try:
-            asked[name] = declare(one, given[name])
-        except BadInput as error:
-            errors[name] = str(error)
-    return asked, errors
+def _error(execution: Future[str]) -> str:
+    """Waits for an execution; why it failed, "" if it did not."""
+    return str(execution.exception() or "") or execution.result()
 
 
 def planned(
-    asked: dict[str, list[Step]], errors: dict[str, str], where: cluster.Where, whole: bool = False
-) -> tuple[Plan, dict[str, set[str]]]:
-    """The plan of all notebooks and the keys of the jobs behind each, cheapest first, so that there
-    is something to read early.
+    chosen: dict[str, Notebook], given: dict[str, Given], where: cluster.Where, whole: bool = False
+) -> tuple[Plan, dict[str, set[str]], dict[str, str]]:
+    """The plan of all notebooks, the keys of the jobs behind each, cheapest first, so that there is
+    something to read early, and why others are left out.
 
-    A notebook that cannot be planned, or whose data are not there, is left out, and `errors` says
-    why; in a `whole` plan, which is only shown, missing data leave out nothing.
+    These cannot be declared or planned, or their data are not there; in a `whole` plan, which is
+    only shown, missing data leave out nothing.
     """
+    asked: dict[str, list[Step]] = {}
     alone: dict[str, Plan] = {}
-    for name, steps in asked.items():
+    errors: dict[str, str] = {}
+    for name, one in chosen.items():
         try:
+            steps = declare(one, given[name])
             own = plan([steps])
         except BadInput as error:
             errors[name] = str(error)
             continue
-        missing = {} if where.elsewhere else absent(own.jobs.values())
+        missing = [] if where.elsewhere else absent(own.jobs.values())
         if missing:
-            errors[name] = missing[min(missing)]
+            errors[name] = missing[0]
         if whole or not missing:
-            alone[name] = own
+            asked[name], alone[name] = steps, own
     order = sorted(alone, key=lambda name: alone[name].seconds)
     todo = plan([asked[name] for name in order])
     # Another process may have finished some since.
-    return todo, {name: alone[name].jobs.keys() & todo.jobs.keys() for name in order}
-
-
-def _compute(todo: Plan, needs: dict[str, set[str]], where: cluster.Where, batch: Run) -> None:
-    """Does the plan; executes a notebook when the last job that it needs is done."""
-    say = Lines(todo)
-
-    def done(outcome: Outcome) -> None:
-        say(outcome)
-        for name, missing in needs.items():
-            if outcome.key not in missing:
-                continue
-            missing.discard(outcome.key)
-            if outcome.error:
-                missing.clear()
-                batch.failed(name, f"{outcome.name}: {outcome.error}")
-            elif not missing:
-                batch.execute(name)
-
-    for name, missing in needs.items():
-        if not missing:
-            batch.execute(name)
-    run(todo, where, done)
-    for name, missing in needs.items():
-        if missing:  # another process has finished it
-            batch.execute(name)
+    return todo, {name: alone[name].jobs.keys() & todo.jobs.keys() for name in order}, errors
 
 
 @contextmanager
@@ -186,23 +145,13 @@ def alone(folder: Path) -> Iterator[None]:
 
     A lock ends with the process that holds it.
     """
-    lock = FileLock(folder / ".lock")
     try:
-        lock.acquire(timeout=0)
+        with FileLock(folder / ".lock", timeout=0):
+            yield
     except Timeout as error:
         why = f"another batch writes into {paths.shown(folder)}: wait until it is done"
-        raise BadInput(
-            f"{why}, or give this one a folder of its own by LEAK_ATLAS_OUTPUTS"
-        ) from error
-    except (
-        NotImplementedError,
-        OSError,
-    ):  # a disk without locks: two batches are the user's to avoid
-        pass
-    try:
-        yield
-    finally:
-        lock.release()
+        other = "give this one a folder of its own by LEAK_ATLAS_OUTPUTS"
+        raise BadInput(f"{why}, or {other}") from error
 
 
 @dataclass
@@ -213,32 +162,52 @@ class Run:
     pool: ProcessPoolExecutor
     folder: Path
     chosen: dict[str, Notebook]
-    given: dict[str, dict[str, Any]]
+    given: dict[str, Given]
+    needs: dict[str, set[str]]  # keys of the jobs that a notebook waits for
+    running: dict[str, Future[str]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
-    stopped: bool = False  # by an error or Ctrl-C: what becomes of notebooks is not told
 
-    def __enter__(self) -> None: ...
+    def compute(self, todo: Plan, where: cluster.Where) -> None:
+        """Does the plan; executes a notebook when the last job that it needs is done."""
+        say = Lines(todo)
 
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        self.stopped = error is not None
+        def done(outcome: Outcome) -> None:
+            say(outcome)
+            for name in [name for name, missing in self.needs.items() if outcome.key in missing]:
+                self.needs[name].discard(outcome.key)
+                if outcome.error:
+                    del self.needs[name]
+                    self.failed(name, f"{outcome.name}: {outcome.error}")
+            self.execute_ready()
+            self.collect(wait=False)
+
+        self.execute_ready()
+        run(todo, where, done)
+        for missing in self.needs.values():
+            missing.clear()  # another process has finished them
+        self.execute_ready()
+        self.collect(wait=True)
+
+    def execute_ready(self) -> None:
+        """Executes the notebooks that wait for no job."""
+        for name in [name for name, missing in self.needs.items() if not missing]:
+            del self.needs[name]
+            self.execute(name)
 
     def execute(self, name: str) -> None:
-        try:
-            future = self.pool.submit(execute, self.folder, self.chosen[name], self.given[name])
-        except BrokenExecutor as error:
-            self.failed(name, str(error))
-        else:
-            future.add_done_callback(partial(self._told, name))
+        self.running[name] = self.pool.submit(
+            execute, self.folder, self.chosen[name], self.given[name]
+        )
 
-    def _told(self, name: str, done: Future[str]) -> None:
-        if self.stopped or done.cancelled():
-            return
-        error = str(done.exception() or "") or done.result()
-        with suppress(BrokenPipeError):  # the batch ends where it prints next
-            if error:
-                self.failed(name, error)
-            else:
-                with suppress(OSError, BadInput):  # `close` tells of it
+    def collect(self, wait: bool) -> None:
+        """Reports the executions that have ended, or waits for all of them."""
+        for name, execution in list(self.running.items()):
+            if wait or execution.done():
+                del self.running[name]
+                if error := _error(execution):
+                    self.failed(name, error)
+                    continue
+                with suppress(OSError, BadInput):  # `close` reports it
                     contents.index(self.folder)
                 print(f"  {name}: {paths.shown(self.folder / name)}.html", flush=True)
 
@@ -249,26 +218,16 @@ class Run:
 
     def close(self) -> int:
         """The page that lists all notebooks, and the exit code."""
-        verdicts = Counter[str]()
         try:
             contents.index(self.folder)
-            for entry in contents.entries(self.folder):
-                if entry["notebook"] in self.chosen:
-                    verdicts.update(claim["verdict"] for claim in entry["claims"])
         except (
             OSError,
             BadInput,
-        ) as error:  # the results are kept; only the page that lists them found no room
-            self.errors["index"] = one_line(f"{type(error).__name__}: {error}")
+        ) as error:  # results are kept; the page that lists them has no room
+            self.errors["index"] = str(error)
         executed = len(self.chosen.keys() - self.errors.keys())
-        plural = {"holds": "hold", "fails": "fail"}
-        counts = [
-            f"{verdicts[one]} {plural.get(one, one)}" for one in ledger.ICONS if verdicts[one]
-        ]
-        claims = f"; of {verdicts.total()} claims {', '.join(counts)}" if verdicts else ""
-        print(
-            f"{executed} of {len(self.chosen)} notebooks executed{claims}; read {paths.shown(self.folder)}/index.html"
-        )
+        index = f"{paths.shown(self.folder)}/index.html"
+        print(f"{executed} of {len(self.chosen)} notebooks executed; read {index}")
         return _failures(self.errors, FAILED)
 
 
@@ -282,11 +241,9 @@ def _failures(errors: dict[str, str], code: int) -> int:
 
 
 def note(
-    folder: Path, notebook: Notebook, given: dict[str, Any], seconds: float = 0.0, error: str = ""
+    folder: Path, notebook: Notebook, given: Given, seconds: float = 0.0, error: str = ""
 ) -> None:
-    """Keeps what became of a notebook beside it, whole or not at all; that a disk is full is told
-    at the end.
-    """
+    """Keeps what became of a notebook beside it; that a disk is full is reported at the end."""
     entry = {
         "notebook": notebook.name,
         "title": notebook.title,
@@ -301,71 +258,43 @@ def note(
         files.write(path, json.dumps(entry, indent=1))
 
 
-def _sizes(notebook: Notebook, given: dict[str, Any]) -> str:
+def _sizes(notebook: Notebook, given: Given) -> str:
     """What `setting` says; "" of a user's own notebook, which fits its sizes to the data and prints
     them itself.
     """
     return "" if notebook.name.startswith("own/") else setting(notebook.defaults | given)
 
 
-def _headed(notebook: Notebook, run: str, given: dict[str, Any]) -> Any:
+def _headed(notebook: Notebook, run: str, given: Given) -> Any:
     """The notebook's text with its sizes below the title: a thin net is never taken for the
     paper's."""
     text = copy.deepcopy(notebook.text)
     first = next(cell for cell in text.cells if cell.cell_type == "markdown")
     title, *rest = first.source.split("\n", 1)
-    sizes = _sizes(notebook, given)
-    of = "Your own logits" if run == contents.OWN else f"Profile {run}"
-    first.source = "\n".join([title, "", f"*{of}{': ' if sizes else ''}{sizes}*", *rest])
+    name = "Your own logits" if run == contents.OWN else f"Profile {run}"
+    sizes = ": ".join(filter(None, [name, _sizes(notebook, given)]))
+    first.source = "\n".join([title, "", f"*{sizes}*", *rest])
     return text
 
 
-def execute(folder: Path, notebook: Notebook, given: dict[str, Any], aloud: bool = False) -> str:
+def execute(folder: Path, notebook: Notebook, given: Given, aloud: bool = False) -> str:
     """Executes one notebook into the run folder and renders its page; why it failed, if it did.
 
     Runs in a process of its own. `aloud`: what the notebook writes to stderr, its progress, is
     printed as it comes.
     """
-    import nbformat
     import papermill
 
-    from leak_atlas import report
-    from leak_atlas.engine.kernels import Warm
-
-    log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(log, 2)  # what kernels say to nobody in particular
-    os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1"}
-    known = [
-        *os.environ.get("PYTHONPATH", "").split(os.pathsep),
-        str(notebook.path.parent),
-    ]  # for modules beside it
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, known)))
     start = time.perf_counter()
     final = folder / f"{notebook.name}.ipynb"
     final.parent.mkdir(parents=True, exist_ok=True)
+    _prepare(folder, notebook, final)
     draft = final.with_name(f".{final.name}.{os.getpid()}")
-    # figures lie beside their page too
-    os.environ["LEAK_ATLAS_FIGURES"] = f"{final.with_suffix('')}"
     error = ""
     try:
-        nbformat.write(_headed(notebook, folder.name, given), draft)
-        papermill.execute_notebook(
-            draft,
-            draft,
-            given,
-            kernel_name="python3",
-            kernel_manager_class=Warm,
-            progress_bar=False,
-            start_timeout=180,
-            stderr_file=sys.stdout if aloud else None,
-        )
+        _execute(folder, notebook, given, draft, aloud)
         draft.replace(final)
-        node = files.notebook(final)
-        if folder.name != contents.OWN:
-            files.write(
-                final.with_suffix(".claims.json"), json.dumps(report.claims_of(node), indent=1)
-            )
-        report.write_page(folder, notebook.name, notebook.title)
+        _publish(folder, notebook, final)
     except papermill.PapermillExecutionError as failure:
         error = one_line(f"{failure.ename}: {failure.evalue}")
     except Exception as failure:  # a kernel that dies, a disk that is full
@@ -374,3 +303,40 @@ def execute(folder: Path, notebook: Notebook, given: dict[str, Any], aloud: bool
         draft.replace(final)
     note(folder, notebook, given, time.perf_counter() - start, error)
     return error
+
+
+def _prepare(folder: Path, notebook: Notebook, final: Path) -> None:
+    """The environment of the notebook's kernel; what kernels say to nobody goes to a log."""
+    log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 2)
+    known = [os.environ.get("PYTHONPATH", ""), str(notebook.path.parent)]  # modules beside it
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, known))
+    os.environ["LEAK_ATLAS_PROGRESS"] = "log"
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["LEAK_ATLAS_FIGURES"] = f"{final.with_suffix('')}"  # figures lie beside their page
+
+
+def _execute(folder: Path, notebook: Notebook, given: Given, draft: Path, aloud: bool) -> None:
+    import nbformat
+    import papermill
+
+    nbformat.write(_headed(notebook, folder.name, given), draft)
+    papermill.execute_notebook(
+        draft,
+        draft,
+        given,
+        kernel_name="python3",
+        progress_bar=False,
+        start_timeout=180,
+        stderr_file=sys.stdout if aloud else None,
+    )
+
+
+def _publish(folder: Path, notebook: Notebook, final: Path) -> None:
+    """Writes the claims and the page of an executed notebook."""
+    from leak_atlas import report
+
+    if folder.name != contents.OWN:
+        claims = report.claims_of(files.notebook(final))
+        files.write(final.with_suffix(".claims.json"), json.dumps(claims, indent=1))
+    report.write_page(folder, notebook.name, notebook.title)

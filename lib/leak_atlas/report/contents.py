@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import groupby
@@ -30,7 +31,6 @@ __all__ = ["index", "publish", "published", "refresh_findings", "results_table",
 Entry = Mapping[str, Any]  # of a notebook: title, status, claims, ...
 OWN = "own"  # notebooks on what users brought, and the run of their audits
 OVERVIEW = "answers.png"  # of a published profile; it stands in the README
-LIMIT = 1_000_000  # bytes of a published notebook; GitHub stops drawing large ones
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
 KEPT = ("notebook", "title", "setting", "status", "claims")  # of an entry, in `results.json`
 LEGEND = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "mark": EARLIER}
@@ -48,10 +48,10 @@ def entries(run_folder: Path) -> list[dict[str, Any]]:
     for path in run_folder.rglob("*.run.json"):
         entry = files.from_json(files.text(path), path, dict[str, Any])
         judged = path.with_name(path.name.replace(".run.json", ".claims.json"))
-        claims = []
+        entry["claims"] = []
         if entry["status"] == "executed" and judged.exists():
-            claims = files.from_json(files.text(judged), judged, list[dict[str, Any]])
-        found.append(entry | {"claims": ledger.checked(claims, judged)})
+            entry["claims"] = files.from_json(files.text(judged), judged, list[dict[str, Any]])
+        found.append(entry)
     return sorted(found, key=_order)
 
 
@@ -140,17 +140,12 @@ def _questions(executed: Sequence[Entry]) -> list[dict[str, Any]]:
 
 def _disagreements(reports: Sequence[Entry]) -> list[str]:
     """The headline claims of the first report that hold in one profile and fail in another."""
-    texts = []
-    for row in summary.headlines(reports[0]["claims"]):
-        same = [
-            other
-            for report in reports
-            for other in report["claims"]
-            if other["name"] == row["name"]
-        ]
-        if {"holds", "fails"} <= {other["verdict"] for other in same}:
-            texts.append(row["text"])
-    return texts
+    verdicts: dict[str, set[str]] = defaultdict(set)
+    for report in reports:
+        for row in report["claims"]:
+            verdicts[row["name"]].add(row["verdict"])
+    rows = summary.headlines(reports[0]["claims"])
+    return [row["text"] for row in rows if {"holds", "fails"} <= verdicts[row["name"]]]
 
 
 def _answers(questions: Sequence[Entry]) -> list[tuple[Paper, str, Entry]]:
@@ -159,14 +154,11 @@ def _answers(questions: Sequence[Entry]) -> list[tuple[Paper, str, Entry]]:
     """
     answers = []
     for folder, paper in PAPERS.items():
-        own = [
-            question
-            for question in questions
-            if _folder(question) == folder and question["reports"][0]["claims"]
-        ]
-        chosen = [question for question in own if question["notebook"] == paper.shown]
-        if own:
-            answers.append((paper, GROUPS[folder], [*chosen, *own][0]))
+        own = [question for question in questions if _folder(question) == folder]
+        judged = [question for question in own if question["reports"][0]["claims"]]
+        judged.sort(key=lambda question: question["notebook"] != paper.shown)
+        if judged:
+            answers.append((paper, GROUPS[folder], judged[0]))
     return answers
 
 
@@ -178,29 +170,25 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     returns what it holds.
 
     What looks at users' own models is left out. Reports of notebooks that the run does not hold
-    stay. Nothing is written unless every notebook is small enough.
+    stay.
     """
     import nbformat
 
     place, profile = reports_folder / run_folder.name, run_folder.name
     known = {entry["notebook"]: entry for entry in _published(place)}
-    texts = {}
+    published = []
     for entry in entries(run_folder):
         if entry["status"] != "executed" or _folder(entry) == OWN:
             continue
         name = entry["notebook"]
         node = clean(files.notebook(run_folder / f"{name}.ipynb"))
-        texts[name] = nbformat.writes(node) + "\n"
-        size = len(texts[name].encode()) / 1e6
-        if size > LIMIT / 1e6:
-            raise BadInput(f"{name} would be {size:.1f} MB, more than 1 MB; draw smaller figures")
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        files.write(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
         known[name] = {key: entry[key] for key in KEPT}
-    if not texts:
+        published.append(name)
+    if not published:
         hint = "`make reproduce` executes them"
         raise BadInput(f"the run '{profile}' holds no executed notebook to publish; {hint}")
-    for name, text in texts.items():
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        files.write(place / f"{name}.ipynb", text)
     listed = sorted(known.values(), key=_order)
     files.write(place / "results.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
     shown = []
@@ -211,7 +199,7 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
     files.write(place / "index.md", _contents(shown, profile, "md"))
     if picture := _overview(place):
         (place / OVERVIEW).write_bytes(picture)
-    return sorted(texts)
+    return published
 
 
 def _overview(place: Path) -> bytes:
@@ -244,8 +232,6 @@ def _published(place: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     found = files.from_json(files.text(path), path, list[dict[str, Any]])
-    for entry in found:
-        ledger.checked(entry["claims"], path)
     return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
 
 
@@ -306,14 +292,9 @@ def results_table(reports_folder: Path) -> str:
     )
 
 
-def refresh_findings(document: Path, table: str) -> bool:
-    """Puts `table` between the document's marks; True where that changed it."""
-    text = document.read_text()
+def refresh_findings(document: Path, table: str) -> None:
+    """Puts `table` between the document's marks."""
     begin, end = MARKS
-    before, found, rest = text.partition(begin)
-    _, ended, after = rest.partition(end)
-    if not (found and ended):
-        raise BadInput(f"{document.name} has no place for the results: lines {begin} and {end}")
-    fresh = f"{before}{begin}\n{table}\n{end}{after}"
-    files.write(document, fresh)
-    return fresh != text
+    before, _, rest = document.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    files.write(document, f"{before}{begin}\n{table}\n{end}{after}")

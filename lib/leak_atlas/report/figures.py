@@ -13,7 +13,6 @@ mark.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,7 +22,6 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from numpy.typing import ArrayLike
 
-from leak_atlas import BadInput
 from leak_atlas.report import sheet
 from leak_atlas.report.sheet import (
     FLOOR,
@@ -200,21 +198,14 @@ def draw(
                 if len(rows):
                     mark(ax, rows, look)
         dress(panel, ax)
-        if notes and panel in notes:
-            sheet.note_above(ax, notes[panel], _width(ax))
+        if notes and notes.get(panel):
+            sheet.note_above(ax, notes[panel])
         if null is not None:
             ax.axhline(null, label=f"{level} ({null:.3g})", **GUESS)
         for artist, label in zip(*ax.get_legend_handles_labels(), strict=True):
             key.setdefault(label, artist)
     sheet.finish(fig, key, **(words or {}))
     return fig
-
-
-def _width(ax: Axes) -> float:
-    """About how wide a panel is, inches."""
-    place: Any = ax.get_subplotspec()
-    share = len(place.colspan) / place.get_gridspec().ncols
-    return float(0.85 * share * ax.figure.get_figwidth() - 0.35)  # type: ignore[union-attr]
 
 
 def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> list[str]:
@@ -244,37 +235,33 @@ def histograms(
     notes: Notes = None,
     *,
     log: bool = False,
-    means: bool = False,
-    columns: bool = False,
     **words: str,
 ) -> Sheet:
     """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make
     a grid.
 
     A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in
-    the last bin. With `log` shares stand on a logarithmic axis, common to all panels; with `means`
-    a line stands at each mean; with `columns` bins, and so the range, are common to a column of the
-    grid, whose rows are to be compared.
+    the last bin. With `log`, for what is rare, shares stand on a logarithmic axis, common to all
+    panels, a line stands at each mean, and bins are common to a column of the grid.
     """
     counted, averages = [], []
     for panel, pair in panels.items():
-        alike = [each for key, each in panels.items() if columns and key[1] == panel[1]]
+        column = panel[1] if log and isinstance(panel, tuple) else None
+        alike = [each for key, each in panels.items() if column and key[1] == column]
         found = shares(pair, names, alike or [pair])
         counted.append(found.assign(panel=[panel] * len(found)))
         for name, values in zip(names, pair, strict=True):
             averages.append({"panel": panel, "who": name, "_x": float(np.mean(values))})
     table = pd.concat(counted)
-    layers: list[tuple[pd.DataFrame, Mark]] = [(table, stairs)]
-    if means:
-        layers.append((pd.DataFrame(averages), upright))
     heights = table.loc[table["_y"] > 0, "_y"]
 
     def scaled(panel: Any, ax: Axes) -> None:
         ax.set(yscale="log", ylim=(heights.min() / 1.5, heights.max() * 1.5))
         ax.locator_params(axis="x", nbins=4)
 
+    layers: list[tuple[pd.DataFrame, Mark]] = [(table, stairs), (pd.DataFrame(averages), upright)]
     return draw(
-        layers,
+        layers if log else layers[:1],
         looks=outlined(names),
         hue="who",
         facet="panel",
@@ -333,28 +320,32 @@ def density(
 
     Each cell's colour says how many they are. Keys `(row, column)` make a grid; all panels share
     axes and colours. Zeros, which have no logarithm, and the smallest 0.1 % lie on the left or
-    lower border. A note stands above its panel. Raises BadInput on negative numbers.
+    lower border. A note stands above its panel.
     """
     table = pd.concat([in_panel(key, x, y) for key, (x, y) in panels.items()])
     values = table[["_x", "_y"]]
-    if not (np.isfinite(values) & (values >= 0)).all(axis=None):
-        raise BadInput("a density has logarithmic axes: give finite numbers of 0 or more")
-    least = values[values > 0].quantile(1e-3)
-    least, most = least.fillna(0.1), values.max().clip(lower=1e-9)
-    across, up = (np.geomspace(least[name] / 1.2, most[name] * 1.2, 45) for name in values)
+    least, most = values[values > 0].quantile(1e-3), values.max()
+    edges = [np.geomspace(least[name] / 1.2, most[name] * 1.2, 45) for name in values]
     table[["_x", "_y"]] = values.clip(lower=least, axis=1)
     norm = LogNorm(1, 10)
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        count_in_cells(ax, rows["_x"], rows["_y"], [across, up], norm)
+        count_in_cells(ax, rows, edges, norm)
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xscale="log", yscale="log")
         ax.locator_params(numticks=4)
         ax.minorticks_off()
 
-    shown: dict[str, Any] = {"facet": "panel", "height": 2.1, "share": True, "notes": notes}
-    fig = draw([(table, cells)], dress=dress, words=words, **shown)
+    fig = draw(
+        [(table, cells)],
+        facet="panel",
+        height=2.1,
+        share=True,
+        notes=notes,
+        dress=dress,
+        words=words,
+    )
     fig.numbers = None  # every weight of a network, say
     colour_key(fig, norm, counted)
     return fig
@@ -366,10 +357,10 @@ def in_panel(panel: Any, x: ArrayLike, y: ArrayLike) -> pd.DataFrame:
     return pd.DataFrame({"_x": x, "_y": np.ravel(y), "panel": [panel] * len(x)})
 
 
-def count_in_cells(ax: Axes, x: Any, y: Any, edges: Any, norm: LogNorm) -> None:
+def count_in_cells(ax: Axes, rows: pd.DataFrame, edges: Any, norm: LogNorm) -> None:
     """Draws how many points lie in each cell; `norm`, the scale of all panels, reaches the most."""
     style: dict[str, Any] = {"cmap": sheet.SEQUENTIAL, "rasterized": True}
-    counts, *_ = ax.hist2d(x, y, edges, cmin=1, norm=norm, **style)
+    counts, *_ = ax.hist2d(rows["_x"], rows["_y"], edges, cmin=1, norm=norm, **style)
     norm.vmax = max(norm.vmax or 0.0, np.nanmax(counts))
 
 
@@ -387,24 +378,22 @@ def planes(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], **words: s
     that never saw it (row 0, its false positive rate) and by networks that trained on it (row 1,
     its true positive rate). Epoch 0 is before training. Shown are the first, the last, and three
     between, evenly spread over the grid. Colour says how many samples lie in a cell, on one scale.
-    Raises BadInput on rates outside [0, 1] and on another shape.
     """
-    rates = {name: _trajectory(name, values, epochs) for name, values in over_time.items()}
     shown = dict.fromkeys(np.linspace(0, len(epochs) - 1, 5).round().astype(int))
     norm = LogNorm(1, 10)
-    samples: list[pd.DataFrame] = []
-    centres: list[pd.DataFrame] = []
+    samples, centres = [], []
     edges: dict[Any, list[FloatArray]] = {}
-    for name, each in rates.items():
+    for name, values in over_time.items():
+        rates = np.asarray(values, float)
         for at in shown:
             epoch = f"epoch {epochs[at]}" if epochs[at] else "before training"
-            panel = name if len(rates) > 1 else "", epoch
-            edges[panel] = [rate_cells(each[:, 0]), rate_cells(each[:, 1])]
-            samples.append(in_panel(panel, *each[at]))
-            centres.append(in_panel(panel, *each[: at + 1].mean(axis=2).T))
+            panel = (name, epoch) if len(over_time) > 1 else epoch
+            edges[panel] = [rate_cells(rates[:, 0]), rate_cells(rates[:, 1])]
+            samples.append(in_panel(panel, *rates[at]))
+            centres.append(in_panel(panel, *rates[: at + 1].mean(axis=2).T))
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        count_in_cells(ax, rows["_x"], rows["_y"], edges[rows["panel"].iloc[0]], norm)
+        count_in_cells(ax, rows, edges[rows["panel"].iloc[0]], norm)
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.plot((0, 1), (0, 1), **GUESS, label="a guess")
@@ -414,8 +403,8 @@ def planes(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], **words: s
     fig = draw(
         [(pd.concat(samples), cells), (pd.concat(centres), path_of_centre)],
         facet="panel",
-        panels=list(edges),
-        height=min((0.2 if len(rates) > 1 else 0.7) + 7.2 / len(shown), 3.6),
+        height=1.65 if len(over_time) > 1 else 2.15,
+        widest=5,
         share=True,
         dress=dress,
         words={"xlabel": FPR, "ylabel": TPR, **words},
@@ -433,17 +422,6 @@ def path_of_centre(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     now: dict[str, Any] = {"color": CENTRE, "marker": "o", "markersize": 6.5, "linestyle": "none"}
     now |= {"markeredgecolor": "white", "label": "centre of mass, and its way until then"}
     ax.plot(rows["_x"].iloc[-1:], rows["_y"].iloc[-1:], zorder=4, **now)
-
-
-def _trajectory(name: str, values: ArrayLike, epochs: Sequence[int]) -> FloatArray:
-    rates = np.asarray(values, float)
-    if rates.ndim != 3 or rates.shape[:2] != (len(epochs), 2):
-        raise BadInput(
-            f"'{name}' is {rates.shape}; {len(epochs)} epochs need ({len(epochs)}, 2, n)"
-        )
-    if not ((rates >= 0) & (rates <= 1)).all():
-        raise BadInput(f"'{name}' holds numbers that are no rates: give samples that have both")
-    return rates
 
 
 def rate_cells(rates: FloatArray) -> FloatArray:
@@ -484,7 +462,7 @@ def profile(
     if floor is not None:
         tables.append(spans(floor).drop(columns=hue or [], errors="ignore"))
     panels = levels(tables[0], facet)
-    least = 9 * sheet.LINE * tables[0][x].nunique()  # inches that a panel's names need
+    least = 18 * sheet.LINE * tables[0][x].nunique()  # inches that a panel's leaning names need
     widest = int(np.clip(0.8 * sheet.WIDTH / least, 1, 4))
     across = sheet.columns(len(panels), widest)
     parts = places(tables, x, hue, 0.8 * sheet.WIDTH / across)
@@ -586,23 +564,24 @@ def against_paper(
         label = look.label or "measured, 95 % interval"
         looks[name] = look._replace(label=label, dash="none")
     across = sheet.columns(len(levels(table, facet)), 3)
-    letters = int(0.45 * sheet.WIDTH / across / (9 * sheet.LETTER))
-    lines = max(len(textwrap.wrap(str(name), letters)) for name in levels(table, x))
+    wide = 0.45 * sheet.WIDTH / across  # inches of the names of settings
+    names = [sheet.wrapped(str(name), wide) for name in levels(table, x)]
+    lines = 1 + max(name.count("\n") for name in names)
     tall = max(0.36, 0.25 * len(looks), 0.03 + 9 * sheet.LINE * lines)  # inches of a setting
-    height = 0.55 + table[x].nunique() * tall
-    settings = places([table, printed], x, hue, height - 0.5)
+    height = 0.55 + len(names) * tall
+    places([table, printed], x, hue, height - 0.5)
     shown = limits(None, table, printed, least=0.01)
-    hollow: dict[str, Any] = {"color": looks[None].colour if None in looks else QUIET, **HOLLOW}
 
     def dress(panel: Any, ax: Axes) -> None:
         sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / across)
-        ax.set_yticks(range(len(settings)), [textwrap.fill(name, letters) for name in settings])
-        ax.set(xlim=shown, ylim=(len(settings) - 0.4, -0.6))
+        ax.set_yticks(range(len(names)), names)
+        ax.set(xlim=shown, ylim=(len(names) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
         if shown[0] < 0 < shown[1]:
             ax.axvline(0, **GUESS)
         if printed["_y"].notna().any():
-            ax.plot([], [], label=sheet.proper(source), marker="o", **hollow)
+            colour = looks[None].colour if None in looks else QUIET
+            ax.plot([], [], label=sheet.proper(source), marker="o", color=colour, **HOLLOW)
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
     bare_marks = printed.rename(columns=turned), marker(**HOLLOW)
@@ -674,29 +653,30 @@ def roc(found: Mapping[Any, Roc], *, title: str = "", narrow: bool = False) -> S
     """
     finest: dict[str, float] = {}
     tables = []
+    many = any(isinstance(key, tuple) for key in found)
     for key, one in found.items():
         row, series = key if isinstance(key, tuple) else ("", key)
         finest[row] = min(finest.get(row, 1.0), one.resolution)
         curve = pd.DataFrame({"_x": one.fpr, "_y": one.tpr, "_y_low": one.low, "_y_high": one.high})
         resolved = curve[curve["_x"] >= one.resolution].clip(lower=one.resolution / 5)
         for scale, shown in zip(SCALES, (curve, resolved), strict=True):
-            tables.append(shown.assign(series=series, panel=[(row, scale)] * len(shown)))
+            panel = (row, scale) if many else scale
+            tables.append(shown.assign(series=series, panel=[panel] * len(shown)))
 
     def dress(panel: Any, ax: Axes) -> None:
-        row, scale = panel
+        row, scale = panel if many else ("", panel)
         if scale == SCALES[0]:
             ax.plot((0, 1), (0, 1), **GUESS, label="guessing")
             ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), box_aspect=1)
         else:
             dress_logarithmic(ax, finest[row])
 
-    panels: list[Any] = [(row, scale) for row in finest for scale in SCALES]
     return draw(
         [(pd.concat(tables), band)],
         hue="series",
         facet="panel",
-        panels=[[each] for each in panels] if narrow else panels,
         height=3.8 if len(finest) == 1 else 3.0,
+        widest=1 if narrow else 2,
         width=sheet.NARROW if narrow else sheet.WIDTH,
         dress=dress,
         words={"title": title, "xlabel": "false positive rate", "ylabel": "true positive rate"},

@@ -33,7 +33,6 @@ MEANING: dict[Verdict, str] = {
     "inert": "the manipulation check failed: what was varied had no effect",
 }
 MIME = "application/vnd.leakatlas.claims+json"
-ANOTHER = "as another version of the library wrote it: execute the notebook again"
 RESERVED = ("claims", "notes", "checks", "regime")  # arguments of `judge`
 
 
@@ -148,8 +147,6 @@ def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] 
     """
     if not estimate.resolved or math.isnan(estimate.value + estimate.low + estimate.high):
         return "below resolution"
-    if estimate.low > estimate.high:
-        raise ValueError(f"claim '{claim.name}': the interval of {estimate} is upside down")
     if not all(_passes(check) for check in checks):
         return "inert"
     border = claim.border
@@ -286,15 +283,23 @@ def judge(
     missing = [name for name in names if name not in estimates]
     missing += [name for name in claims.regime if name not in regime]
     if missing:
-        why = "every claim needs its estimate, every regime its value"
-        raise BadInput(f"not judged: {', '.join(missing)}; {why}")
+        raise BadInput(f"not judged: {', '.join(missing)}")
+    learnt = {name: _value(regime[name]) for name in claims.regime}
     rows = []
     for claim in claims:
         estimate = estimates[claim.name]
         row = _row(claim, estimate, checks.get(claim.name, {}))
-        row |= _regime(claim, claims.regime, regime)
+        for name in claim.needs or claims.regime:
+            value, least = learnt[name], claims.regime[name]
+            row["learnt"][name] = [_finite(value), least]
+            if not value >= least:
+                row["outside"].append(f"{name} {value:.3f}, not {least:g}")
         rows.append(row | {"note": notes.get(claim.name, estimate.reason)})
     return Judgement(tuple(rows))
+
+
+def _value(measured: Estimate | float) -> float:
+    return float(measured if isinstance(measured, int | float) else measured.value)
 
 
 def _known(what: str, given: Iterable[str], known: list[str]) -> None:
@@ -303,18 +308,13 @@ def _known(what: str, given: Iterable[str], known: list[str]) -> None:
             raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
 
 
+COPIED = ("name", "text", "quantity", "rule", "control", "headline", "quote", "section")
+
+
 def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]) -> dict[str, Any]:
-    """A judged claim without its regime and its note."""
-    return {
-        "name": claim.name,
-        "text": claim.text,
-        "quantity": claim.quantity,
-        "rule": claim.rule,
+    """A judged claim; its regime and its note are filled in later."""
+    return {name: getattr(claim, name) for name in COPIED} | {
         "paper": claim.origin,
-        "control": claim.control,
-        "headline": claim.headline,
-        "quote": claim.quote,
-        "section": claim.section,
         "verdict": verdict(claim, estimate, checks.values()),
         "n": int(estimate.n),
         "value": _finite(estimate.value),
@@ -322,22 +322,9 @@ def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]
         "high": _finite(estimate.high),
         "power": _finite(claim.power(estimate)),
         "inert": [words for words, check in checks.items() if not _passes(check)],
+        "outside": [],
+        "learnt": {},
     }
-
-
-def _regime(
-    claim: Claim, regime: Mapping[str, float], learnt: Mapping[str, Estimate | float]
-) -> dict[str, Any]:
-    """What the networks learnt beside the least value declared, and in words where it is less."""
-    values: dict[str, list[float | None]] = {}
-    outside = []
-    for name in claim.needs or regime:
-        given, least = learnt[name], regime[name]
-        value = float(given if isinstance(given, int | float) else given.value)
-        values[name] = [_finite(value), least]
-        if not value >= least:
-            outside.append(f"{name} {value:.3f}, not {least:g}")
-    return {"outside": outside, "learnt": values}
 
 
 def _finite(number: float) -> float | None:
@@ -345,38 +332,6 @@ def _finite(number: float) -> float | None:
 
 
 def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
-    """The judged claims that an executed notebook shows, in order.
-
-    Raises BadInput where another version of the library has judged them.
-    """
+    """The judged claims that an executed notebook shows, in order."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    rows = [dict(row) for output in outputs for row in output.get("data", {}).get(MIME, ())]
-    return checked(rows, "an executed notebook")
-
-
-# what pages and indexes read of a judged claim
-FIELDS = [
-    "name",
-    "text",
-    "quantity",
-    "rule",
-    "paper",
-    "control",
-    "verdict",
-    "n",
-    "value",
-    "low",
-    "high",
-]
-
-
-def checked(rows: list[dict[str, Any]], source: object) -> list[dict[str, Any]]:
-    """Judged claims as they were read from `source`; BadInput where another version of the library
-    wrote them.
-    """
-    for row in rows:
-        missing = [f"no '{name}'" for name in FIELDS if name not in row]
-        if missing or row["verdict"] not in ICONS:
-            what = [*missing, "an unknown verdict"][0]
-            raise BadInput(f"{source}: claim '{row.get('name', '')}' has {what}, {ANOTHER}")
-    return rows
+    return [dict(row) for output in outputs for row in output.get("data", {}).get(MIME, ())]

@@ -54,45 +54,41 @@ def provenance(
     every = [*results.steps, *getattr(results, "trainings", [])]
     steps = list({step.key: step for step in every}.values())
     kinds = Counter(type(step).__name__ for step in steps)
-    metas = [results.meta(step) or {} for step in steps]
-    days = sorted(str(meta["finished"])[:10] for meta in metas if meta.get("finished"))
-    versions = [pair for meta in metas for pair in (meta.get("versions") or {}).items()]
-    seconds = [
-        meta.get("seconds") or 0.0
-        for step, meta in zip(steps, metas, strict=True)
-        if type(step).__name__ == "Train"
-    ]
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    metas = [results.meta(step) for step in steps]
+    metas = [meta for meta in metas if meta]
     designs = [getattr(step, "design", None) for step in steps]
-    revised = [f"{type(step).__name__} {step.revision}" for step in steps if step.revision != 1]
     lines = {
         "Steps behind this page": f"{len(steps)}: {counts}" if steps else "none",
         "Seeds": _list(getattr(each, "seed", None) for each in [*steps, *designs]),
-        "Precision": _list(getattr(step, "precision", None) for step in steps),
-        "Device": _list(meta.get("device") for meta in metas),
-        "Training time": f"{duration(sum(seconds))} in {len(seconds)} trainings" if seconds else "",
-        "Versions": _list(f"{name} {version}" for name, version in versions),
-        "Revisions": _list(revised),
-        "Computed": " to ".join(dict.fromkeys([*days[:1], *days[-1:]])),
+        "Device": _list(meta["device"] for meta in metas),
+        "Training time": _time([step for step in steps if type(step).__name__ == "Train"], results),
+        "Versions": _list(
+            f"{name} {of}" for meta in metas for name, of in meta["versions"].items()
+        ),
+        "Computed": _list(str(meta["finished"])[:10] for meta in metas),
         "Targets are each other's shadows": _widened(steps),
     }
     for name, value in extra.items():
-        lines[name[:1].upper() + name[1:]] = plain(value)
+        lines[name.capitalize()] = plain(value)
     for step in steps:
         if type(step).__name__ == "SelfAudit":
-            name = getattr(getattr(step, "data", None), "name", "the data")
-            lines[f"Self-audit of {name}"] = _audited(results[step])
+            lines[f"Self-audit of {step.data.name}"] = _audited(results[step])
     shown = tuple(line for line in lines.items() if line[1])
     return Provenance(shown, rules(seed, pilots), seed in pilots)
+
+
+def _time(trainings: Sequence[Any], results: Any) -> str:
+    seconds = [results.meta(step).get("seconds", 0.0) for step in trainings]
+    return f"{duration(sum(seconds))} in {len(seconds)} trainings" if seconds else ""
 
 
 def rules(seed: int | None, pilots: Sequence[int]) -> str:
     """On which seeds the rules of a page were set, and which seed it judges; "" of no seed at all."""
     sentences = []
     if pilots:
-        some = [str(pilot) for pilot in pilots]
-        named = f"{', '.join(some[:-1])} and {some[-1]}" if len(some) > 1 else some[0]
-        seeds = "seeds" if len(some) > 1 else "seed"
+        named = " and ".join(str(pilot) for pilot in pilots)
+        seeds = "seeds" if len(pilots) > 1 else "seed"
         sentences.append(f"Claims, borders and controls were set on {seeds} {named}.")
     if seed in pilots:
         sentences.append("This page shows a pilot seed; its verdicts are not an evaluation.")
@@ -120,14 +116,12 @@ def _widened(steps: Iterable[Any]) -> str:
 
 def _audited(arrays: Mapping[str, Any]) -> str:
     """Is the tool itself honest? What the self-audit of a population found."""
-    findings = []
-    if "duplicates" in arrays:
-        count = int(sum(arrays["duplicates"]))
-        findings.append(f"{'✗' if count else '✓'} {count or 'no'} duplicates across splits")
+    count = int(sum(arrays["duplicates"]))
+    findings = [f"{'✗' if count else '✓'} {count or 'no'} duplicates across splits"]
     if "blind" in arrays:
-        value, low, high = (float(number) for number in arrays["blind"])
+        value, low, high = map(float, arrays["blind"])
         auc = Estimate(value, low, high)
         mark, can = ("✗", "can") if auc.low > 0.5 else ("✓", "cannot")
         text = f"a blind classifier on the inputs {can} tell members from non-members"
         findings.append(f"{mark} {text}: AUC {auc:.3f}")
-    return "; ".join(findings) or "no finding"
+    return "; ".join(findings)

@@ -6,8 +6,6 @@ import ast
 import base64
 import re
 import shutil
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import cache
@@ -33,7 +31,6 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 TEXTS = {"text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml"}
 SHOWN = {"image/png", live.MIME}  # of a live control, without a kernel
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
-INTERVAL = re.compile("(\\[[−\\d.]+,)\u00a0")
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
 SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
@@ -63,7 +60,6 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         tags = cell.metadata.get("tags")
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
         cell.id = f"cell-{index}"
-        cell.source = _without_paths(cell.source)
         if cell.cell_type == "code":
             runs += 1
             cell.execution_count = runs if cell.execution_count else None
@@ -78,11 +74,10 @@ def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> 
     """Puts in short what claims say below the title, and leaves out the table of rules: each rule
     stands with its verdict.
     """
-    first = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
-    if first:
-        head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
-        parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
-        first.source = "\n\n".join(part for part in parts if part)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "markdown")
+    head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
+    parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
+    first.source = "\n\n".join(part for part in parts if part)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [one for one in cell.outputs if not _only_rules(one)]
@@ -105,45 +100,24 @@ def _noise(output: NotebookNode) -> bool:
 
 def _clean_output(output: NotebookNode, count: int) -> NotebookNode:
     """The output without what a static page cannot show."""
-    if output.output_type == "stream":
-        output.text = _without_paths(re.sub(r"(?m)^.*\r(?!\n)", "", output.text))
-        return output
-    if output.output_type == "error":
-        output.evalue = _without_paths(output.evalue)
-        output.traceback = [_without_paths(line) for line in output.traceback]
-        return output
     if "execution_count" in output:
         output.execution_count = count
-    if WIDGET in output.data:
+    if WIDGET in output.get("data", {}):
         kept = {kind: output.data[kind] for kind in SHOWN & output.data.keys()}
         output.data, output.metadata = {**kept, "text/plain": LIVE}, {}
-    for kind in TEXTS & output.data.keys():
+    if "text" in output:
+        output.text = _without_paths(output.text)
+    for kind in TEXTS & output.get("data", {}).keys():
         output.data[kind] = _without_paths(output.data[kind])
     return output
 
 
 def _without_paths(text: str) -> str:
-    """No absolute path of this machine: folders by their names."""
-    for folder, name in _folders().items():
-        text = re.sub(rf"(?<![\w+]){re.escape(folder)}(?![\w.-])", name, text)
+    """No folder of this machine."""
+    named = {paths.outputs(): "outputs", paths.ROOT: ".", Path.home(): "~"}
+    for folder, name in named.items():
+        text = text.replace(str(folder), name)
     return text
-
-
-def _folders() -> dict[str, str]:
-    """Longest first, so that a folder inside another keeps its own name."""
-    known = {
-        paths.store(): "store",
-        paths.data(): "data",
-        paths.outputs(): "outputs",
-        paths.NOTEBOOKS: "notebooks",
-        paths.ROOT / "lib": "lib",
-        paths.ROOT: ".",
-        Path(sys.prefix): "env",
-        Path.home(): "~",
-        Path(tempfile.gettempdir()): "…",
-    }
-    named = {str(folder): name for folder, name in known.items() if len(folder.parts) > 1}
-    return dict(sorted(named.items(), key=lambda item: -len(item[0])))
 
 
 # ---------------------------------------------------------------- which version
@@ -167,7 +141,7 @@ def _code(notebook: NotebookNode) -> list[str]:
     """The code of each cell in one layout."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     own = [cell for cell in cells if INJECTED not in cell.metadata.get("tags", [])]
-    return [_laid_out(_without_paths(cell.source)) for cell in own]
+    return [_laid_out(cell.source) for cell in own]
 
 
 def _laid_out(source: str) -> str:
@@ -196,8 +170,7 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     shown = _as_read(clean(notebook))
     made = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too
-    made = re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)
-    return INTERVAL.sub(r"\1 ", made)  # on paper a column may be no wider than one of its ends
+    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)
 
 
 def _as_read(notebook: NotebookNode) -> NotebookNode:
@@ -227,20 +200,17 @@ def _lift_first_figure(notebook: NotebookNode) -> None:
     import nbformat
 
     cells = notebook.cells
-    at = next((i for i, cell in enumerate(cells) if ANSWER.match(cell.source)), None)
-    if at is None:
-        return
-    found = _first_figure(cells[at:])
-    if found is None:
+    answered, found = ANSWER.match(cells[0].source), _first_figure(cells)
+    if not (answered and found):
         return
     cell, output = found
     cell.outputs.remove(output)
-    answer, rest = ANSWER.match(cells[at].source).groups()  # type: ignore[union-attr]
+    answer, rest = answered.groups()
     lifted = [
         nbformat.v4.new_markdown_cell(answer),
         nbformat.v4.new_code_cell("", outputs=[output]),
     ]
-    text = _last_text(cells[at + 1 : cells.index(cell)])
+    text = _last_text(cells[1 : cells.index(cell)])
     if text is not None:
         heading, _, about = text.source.partition("\n")
         lifted.append(nbformat.v4.new_markdown_cell(about.strip()))
@@ -248,7 +218,7 @@ def _lift_first_figure(notebook: NotebookNode) -> None:
         start = cells.index(text) + 1
         if not any(one.get("outputs") for one in _section(cells[start:])):
             cells.remove(text)
-    cells[at : at + 1] = [*lifted, nbformat.v4.new_markdown_cell(rest)]
+    cells[:1] = [*lifted, nbformat.v4.new_markdown_cell(rest)]
 
 
 def _first_figure(cells: Sequence[NotebookNode]) -> tuple[NotebookNode, NotebookNode] | None:

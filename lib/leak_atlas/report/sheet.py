@@ -43,6 +43,7 @@ DASHES: tuple[Any, ...] = (
     (0, (1, 2.5)),
     (0, (5, 1, 1, 1)),
 )
+FAR = 1e3  # where an interval ends that has no end
 COUNTED = count(1)  # figures that this kernel has shown
 SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
 LETTER, LINE = (
@@ -111,27 +112,23 @@ def numbers(*tables: pd.DataFrame) -> pd.DataFrame:
     drawn = pd.concat(tables, ignore_index=True)
     if "_at" in drawn:  # x is the place of a name
         drawn = drawn.drop(columns=["_at", "_x"])
-    own = [name for name in drawn if str(name).startswith("_")]
-    names = drawn.drop(columns=[*own, *(name[1:] for name in own)], errors="ignore")
-    estimates = names.map(lambda value: isinstance(value, Estimate)).any()
-    return names.loc[:, ~estimates].join(drawn[own].rename(columns=lambda name: name[1:]))
+    return drawn.rename(columns=lambda name: str(name).removeprefix("_"))
 
 
 def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     """A copy with number, low and high ends as columns `name`, `name_low`, `name_high`.
 
-    The column `value` holds Estimates, or numbers; their ends then stand in `value_low` and
-    `value_high`, or in `low` and `high`, or are the numbers themselves.
+    The column `value` holds Estimates, or numbers whose ends stand in `low` and `high` or are the
+    numbers themselves. An interval without an end reaches far outside the figure.
     """
     table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
-    if len(table) and isinstance(table[value].iloc[0], Estimate):
-        for end, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-            table[column] = [float(getattr(one, end)) for one in table[value]]
-        return table
-    table[name] = table[value].astype(float)
-    for end in ("low", "high"):
-        known = [column for column in (f"{value}_{end}", end, value) if column in table]
-        table[f"{name}_{end}"] = table[known[0]].astype(float)
+    given = table[value]
+    if len(table) and isinstance(given.iloc[0], Estimate):
+        known = pd.DataFrame([vars(one) for one in given], index=table.index)
+    else:
+        known = table.assign(value=given)
+    for end, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
+        table[column] = known.get(end, given).astype(float).clip(-FAR, FAR)
     return table
 
 
@@ -142,23 +139,19 @@ def limits(
     where it is near.
 
     An interval over two models may reach beyond the plane, one over a single model is infinite.
-    Such intervals are cut in the tables, outside the axis, so that they leave the frame.
     """
-    values = pd.concat([table[name] for table in tables])
-    values = values[np.isfinite(values)]
+    values = pd.concat([table[name] for table in tables]).dropna()
     if values.empty:
         return 0.0, 1.0
     low, high = values.min(), values.max()
     reach = max(high - low, least)
     shown = [low, high]
     for table in tables:
-        for end, far in ((f"{name}_low", low - 2 * reach), (f"{name}_high", high + 2 * reach)):
-            if end in table:
-                table[end] = table[end].fillna(far).clip(low - 2 * reach, high + 2 * reach)
-                shown += list(table[end].clip(low - reach, high + reach))
+        ends = table.filter([f"{name}_low", f"{name}_high"]).clip(low - reach, high + reach)
+        shown += list(ends.stack())
     if null is not None and low - 2 * reach <= null <= high + 2 * reach:
         shown.append(null)
-    margin = 0.07 * max(high - low, least)
+    margin = 0.07 * reach
     return float(min(shown) - margin), float(max(shown) + margin)
 
 
@@ -210,34 +203,32 @@ def panels_of(
 
     A mosaic is a list of rows; a key that stands in several places has one large panel.
     """
-    pairs = all(isinstance(key, tuple) for key in keys)
-    rows = list(keys) if isinstance(keys[0], list) else _rows_of(keys, widest, pairs)
+    rows = list(keys) if isinstance(keys[0], list) else _rows_of(keys, widest)
     across = len(rows[0])
     alone = len(rows) == across == 1
-    crossed = pairs and min(len(rows), across) > 1
     fig = Sheet(figsize=((0.8 if alone else 1.0) * width, len(rows) * height + 0.6 * alone))
     known = [key for key in dict.fromkeys(key for row in rows for key in row) if key != ""]
     places: Any = [[known.index(key) if key != "" else -1 for key in row] for row in rows]
     panels = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
+    crossed = _pairs(keys) and min(len(rows), across) > 1
     for i, key in enumerate(known):
-        place: Any = panels[i].get_subplotspec()
-        room = 0.8 * len(place.colspan) / across * fig.get_figwidth() - 0.15
-        parts = key if isinstance(key, tuple) else [key]
-        name = ", ".join(str(part) for part in parts if part)
         if crossed:
-            name = str(key[1]) if place.is_first_row() else ""
-            if place.is_first_col():
-                row = wrapped(str(key[0]), 0.72 * height, 10)
-                panels[i].set_ylabel(row, fontweight="bold", fontsize=9.5, color=INK)
-        name_panel(panels[i], name, room)
+            _name_crossed(panels[i], *key)
+        else:
+            parts = key if isinstance(key, tuple) else [key]
+            name_panel(panels[i], ", ".join(str(part) for part in parts if part))
         if share:
             panels[i].label_outer()
     return {key: panels[i] for i, key in enumerate(known)}, fig
 
 
-def _rows_of(keys: Sequence[Any], widest: int, pairs: bool) -> list[list[Any]]:
+def _pairs(keys: Sequence[Any]) -> bool:
+    return all(isinstance(key, tuple) for key in keys)
+
+
+def _rows_of(keys: Sequence[Any], widest: int) -> list[list[Any]]:
     """Rows of keys, "" where no panel stands."""
-    if pairs:
+    if _pairs(keys):
         down = dict.fromkeys(row for row, _ in keys)
         across = dict.fromkeys(column for _, column in keys)
         return [[(row, at) if (row, at) in keys else "" for at in across] for row in down]
@@ -246,37 +237,54 @@ def _rows_of(keys: Sequence[Any], widest: int, pairs: bool) -> list[list[Any]]:
     return [filled[i : i + wide] for i in range(0, len(filled), wide)]
 
 
-def name_panel(ax: Axes, name: str, room: float) -> None:
-    """A panel's name above it, in lines of at most some `room` inches."""
-    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
-    lines = wrapped(name, room, 10)
+def _name_crossed(ax: Axes, row: Any, column: Any) -> None:
+    """The column's name above the first row, the row's at the left of the first column."""
+    place: Any = ax.get_subplotspec()
+    if place.is_first_row():
+        name_panel(ax, str(column))
+    if place.is_first_col():
+        fig: Any = ax.figure
+        height = 0.72 * fig.get_figheight() / place.get_gridspec().nrows
+        name = wrapped(str(row), height, 10)
+        ax.set_ylabel(name, fontweight="bold", fontsize=9.5, color=INK)
+
+
+def room(ax: Axes) -> float:
+    """About how wide a panel is, inches."""
+    place: Any = ax.get_subplotspec()
+    fig: Any = ax.figure
+    share = len(place.colspan) / place.get_gridspec().ncols
+    return float(0.8 * share * fig.get_figwidth() - 0.15)
+
+
+def name_panel(ax: Axes, name: str, width: float = 0.0) -> None:
+    """A panel's name above it, in lines as wide as the panel, or of `width` inches."""
+    fig: Any = ax.figure
+    lines = wrapped(name, width or room(ax), 10)
     fig.deeper = max(fig.deeper, 10 * LINE * lines.count("\n"))
     ax.set_title(lines)
 
 
-def note_above(ax: Axes, note: str, room: float) -> None:
-    """A quiet line, if there is one, between the panel's name and the panel."""
-    if note:
-        lines = wrapped(note, room, 8.5)
-        offset: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        ax.annotate(lines, (0, 1), (0, 5), color=QUIET, fontsize=8.5, **offset)
-        ax.set_title(ax.get_title(loc="left"), pad=7 + 12 * (lines.count("\n") + 1))
+def note_above(ax: Axes, note: str) -> None:
+    """A quiet line between the panel's name and the panel."""
+    lines = wrapped(note, room(ax), 8.5)
+    offset: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    ax.annotate(lines, (0, 1), (0, 5), color=QUIET, fontsize=8.5, **offset)
+    ax.set_title(ax.get_title(loc="left"), pad=7 + 12 * (lines.count("\n") + 1))
 
 
 def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
-    """Names under the axis; they lean, as little as their height allows, where they are long."""
-    fig: Sheet = ax.figure.get_figure(root=True)  # type: ignore[assignment]
-    ax.set_xticks(range(len(names)), names)
+    """Names under the axis, which lean where they are long."""
+    fig: Any = ax.figure
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
     apart = 0.8 * fig.get_figwidth() / panels / len(names)  # inches
     longest = 9 * LETTER * max(map(len, names), default=0)
+    style: dict[str, Any] = {}
     if longest > apart - 0.05:
-        angle = 30 if apart * 0.5 > 9 * LINE else 60
-        ax.tick_params(axis="x", rotation=angle)
-        for label in ax.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
-        fig.deeper = max(fig.deeper, longest * float(np.sin(np.deg2rad(angle))) - 0.3)
+        style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        fig.deeper = max(fig.deeper, 0.5 * longest - 0.3)
+    ax.set_xticks(range(len(names)), names, **style)
 
 
 # ---------------------------------------------------------------- words

@@ -49,7 +49,7 @@ def _cell(value: Any) -> Markup:
     if not isinstance(value, Estimate):
         return Markup("{}").format(plain(value))
     number, interval = plain(value).removesuffix(f" ({UNRESOLVED})").split(" ", 1)
-    text = Markup("{} <small>{}</small>").format(number, interval.replace(" ", "\u00a0"))
+    text = Markup("{} <small>{}</small>").format(number, interval)
     return (
         text if value.resolved else text + Markup("<br><small><i>{}</i></small>").format(UNRESOLVED)
     )
