@@ -13,7 +13,7 @@ from leak_atlas import BadInput
 from leak_atlas.engine import store
 from leak_atlas.explore import instrument, layers
 from leak_atlas.explore.instrument import Instrument
-from leak_atlas.explore.layers import BOTH, MEASURES, ONE, SHOWN
+from leak_atlas.explore.probe import BOTH, FIELDS, MEASURES, ONE, SHOWN, ranks
 from leak_atlas.explore.setting import FACTORS, Setting
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule
@@ -73,7 +73,7 @@ def cell(app: Instrument, **place: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_cell_is_what_the_statistics_say(app: Instrument, measure: str) -> None:
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    expected = disparity.profile(*disparity.read(pairs, MEASURES[measure]))[4]
+    expected = disparity.profile(*disparity.read(pairs, FIELDS.get(measure, measure)))[4]
     found = cell(app, measure=measure)
     assert [found["auc"], found["low"], found["high"]] == pytest.approx(
         [expected.value, expected.low, expected.high], abs=1e-3
@@ -90,8 +90,7 @@ def test_a_cell_says_what_it_means(app: Instrument) -> None:
 
 def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
     pair = result(0, STAGES, 1.0)
-    ranks = layers._ranks(pair["euclidean"], pair["seen_b"])
-    means = ranks[:, ~pair["seen_b"]].mean(axis=1) / 100
+    means = ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
     aucs = disparity.areas([pair["euclidean"]], [pair["seen_b"]])[0]
     assert means == pytest.approx(aucs)
 
@@ -99,9 +98,9 @@ def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
 def test_pictures_are_those_that_carry_the_cell(app: Instrument) -> None:
     found = cell(app)
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    ranks = np.array([layers._ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
+    placed = np.array([ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
     unseen = ~np.array([p["seen_b"] for p in pairs])
-    mean = np.ma.masked_array(ranks, ~unseen).mean(axis=0).filled(-1)
+    mean = np.ma.masked_array(placed, ~unseen).mean(axis=0).filled(-1)
     assert found["rank"] == pytest.approx(sorted(mean, reverse=True)[:SHOWN], abs=0.51)
     pictures = {row["sample"] for row in app.rows["pictures"]}
     paths = {(row["side"], row["measure"], row["sample"]) for row in app.rows["paths"]}

@@ -130,7 +130,11 @@ def selection(name: str, on_click: str, **start: Any) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- charts
 
-LEGEND = {"title": None, "orient": "top"}
+LEGEND = {"title": None, "orient": "top", "offset": 2}
+PICTURES = {  # of samples
+    "lookup": "sample",
+    "from": {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label"]},
+}
 INTERVAL = "format(datum.low, '.2f') + ' to ' + format(datum.high, '.2f')"
 SPOKEN = "datum.where + ': AUC ' + datum.auc + ', 95 % ' + datum.interval + '. ' + datum.meaning"
 FACTS = [
@@ -188,17 +192,23 @@ def strip(
     sample; at most so many are `shown`.
     """
     size = min(width // shown - 4, 40)
-    pictures = {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label"]}
-    known = on(cells, chosen(cell), unfold(*columns), {"lookup": "sample", "from": pictures})
+    known = on(cells, chosen(cell), unfold(*columns), PICTURES)
     scale = {"domain": list(range(1, shown + 1))}
-    place = by("place:O", axis=None, scale=scale)
+    place = {"x": by("place:O", axis=None, scale=scale), "y": {"value": size / 2 + 3}}
     look = {"width": size, "height": size, "cursor": "pointer"}
-    images = mark("image", look, x=place, url=by("image:N"), tooltip=list(tooltip))
+    images = mark("image", look, **place, url=by("image:N"), tooltip=list(tooltip))
     images["encoding"]["description"] = by("label:N")
-    square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (size + 3) ** 2}
-    frame = mark("square", square | {"opacity": 1, "aria": False}, x=place)
+    square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (size + 4) ** 2}
+    frame = mark("square", square | {"opacity": 1, "aria": False}, **place)
     frame |= {"transform": [chosen(sample["name"])]}
     return layers(known, images | {"params": [sample]}, frame, width=width, height=size + 8)
+
+
+def portrait(sample: Chart) -> Chart:
+    """The picture of one sample, in the corner of a chart."""
+    look = {"width": 36, "height": 36, "align": "left", "baseline": "top"}
+    place = {"x": {"value": 6}, "y": {"value": 0}}
+    return sample | mark("image", look, **place, url=by("image:N"), tooltip=[by("label:N")])
 
 
 def colours(groups: Mapping[str, str]) -> dict[str, Any]:
