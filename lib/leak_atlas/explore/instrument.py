@@ -289,11 +289,11 @@ class Instrument(widgets.VBox):
         except BadInput as error:
             wrong, self.rows = wrong or str(error), {}
         self._at = {name: self._at.get(name, start) for name, start in self._pointers().items()}
-        with self._silent():
-            self._mark()
         self.says.value, self.links.value = status(*lines), ""
         if self._listening:
-            self._show()
+            self._show()  # first, so that the browser draws while marks are looked up
+        with self._silent():
+            self._mark()
         self.offer.tell(wrong)
 
     def _rows(self) -> Rows:
@@ -325,7 +325,8 @@ class Instrument(widgets.VBox):
                 control.value = value
 
     def _has(self, choice: Choice, state: State) -> bool:
-        key = choice.side, tuple(state.get(each.name) for each in self.of.choices)
+        own = {choice.side, ""} if choice.side else {"", *COLOURS}
+        key = choice.side, *(state[each.name] for each in self.of.choices if each.side in own)
         if key not in self._stored:
             try:
                 steps = self.of.marks(state, choice.side)

@@ -18,7 +18,7 @@ from leak_atlas.explore import charts
 from leak_atlas.explore.charts import Chart, by
 from leak_atlas.explore.instrument import Choice, Description, Instrument, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
-from leak_atlas.explore.probe import BOTH, ONE, SHOWN, Row, Side, picture
+from leak_atlas.explore.probe import BOTH, ONE, SHOWN, Row, Side, pictures
 from leak_atlas.explore.setting import FACTORS, Setting, choices, names, takes, word
 from leak_atlas.explore.shelf import Shelf
 from leak_atlas.localization.disparity import Arrays
@@ -65,11 +65,11 @@ class Layers(Description):
         can be no such networks.
         """
         setting = self._begun[letter]
+        own = [each for each in self.choices if each.side == letter]
+        changed = [each for each in own if state[each.name] != each.start]
         try:
-            for choice in self.choices:
-                if choice.side == letter and state[choice.name] != choice.start:
-                    value = choice.options[state[choice.name]]
-                    setting = setting.but(_factor(choice), value)
+            for choice in changed:
+                setting = setting.but(_factor(choice), choice.options[state[choice.name]])
             setting.probe()
         except BadInput as error:
             raise BadInput(f"{letter}: {error}") from error
@@ -124,8 +124,8 @@ class Layers(Description):
             if (path := side.path(measure, sample))
         ]
         data = {settings[letter].data.name: settings[letter].data for letter in sides}
-        pictures = [picture(data, sample) for sample in sorted({each for _, each in shown})]
-        return {"cells": cells, "paths": paths, "pictures": pictures}
+        known = pictures(data, sorted({sample for _, sample in shown}))
+        return {"cells": cells, "paths": paths, "pictures": known}
 
     def _side(self, setting: Setting, parts: Any) -> Side | None:
         """What is stored of a side; made once."""

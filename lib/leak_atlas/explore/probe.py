@@ -7,7 +7,7 @@ unseen samples, over 100.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -88,13 +88,15 @@ class Side:
             pairs = _values(results, measure)
             place = self.epochs.index(epoch)
             ranks[:, place] = self._ranks(pairs)
+            by_class = self._by_class(pairs)
             aucs = disparity.profile(
                 [values for values, *_ in pairs], [seen for _, seen, _ in pairs]
             )
             for row, (part, auc) in enumerate(zip(self.parts, aucs, strict=True)):
                 where = {"measure": measure, "epoch": epoch, "part": part}
                 unseen = ranks[0, place, row]
-                self.cells.append(where | self._cell(row, auc, pairs, unseen))
+                cell = where | self._cell(row, auc, pairs, unseen)
+                self.cells.append(cell | {"by_class": _list(by_class[row], 3)})
         self._paths[measure] = ranks[0].reshape(-1, shape[2]), ranks[1].reshape(-1, shape[2])
 
     def _ranks(self, pairs: Values) -> NDArray:
@@ -123,20 +125,19 @@ class Side:
             | {"meaning": _meaning(auc)}
             | charts.histogram(values, {BOTH: seen, ONE: ~seen})
             | {"sample": [self._sample(at) for at in carriers], "rank": _list(unseen[carriers])}
-            | {"by_class": self._by_class(row, pairs)}
         )
 
-    def _by_class(self, row: int, pairs: Values) -> list[float | None]:
-        """AUC of each class in each pair; None where a class lacks seen or unseen samples."""
-        made: list[float | None] = []
-        for label in np.unique(self._labels):
-            for values, seen, index in pairs:
+    def _by_class(self, pairs: Values) -> NDArray:
+        """AUC of each part in each class and pair, `(P, classes * pairs)`; NaN where a class lacks
+        seen or unseen samples.
+        """
+        made = np.full((len(self.parts), len(np.unique(self._labels)), len(pairs)), np.nan)
+        for place, label in enumerate(np.unique(self._labels)):
+            for pair, (values, seen, index) in enumerate(pairs):
                 own = self._labels[np.searchsorted(self.index, index)] == label
-                mixed = 0 < seen[own].sum() < own.sum()
-                made.append(
-                    round(float(audit.auc(values[row, own], ~seen[own])), 3) if mixed else None
-                )
-        return made
+                if 0 < seen[own].sum() < own.sum():
+                    made[:, place, pair] = audit.auc(values[:, own], ~seen[own])
+        return made.reshape(len(self.parts), -1)
 
     def _sample(self, at: int) -> str:
         return f"{self.data.name} {self.index[at]}"
@@ -154,8 +155,10 @@ class Side:
         return {"unseen": _list(unseen[:, at]), "seen": _list(seen[:, at])}
 
 
-def _list(values: NDArray) -> list[float | None]:
-    return [None if np.isnan(value) else round(value) for value in values.tolist()]
+def _list(values: NDArray, digits: int = 0) -> list[float | None]:
+    """Rounded numbers; None for NaN."""
+    rounded = values.round(digits).tolist()
+    return [None if value != value else value for value in rounded]
 
 
 def _meaning(auc: Estimate) -> str:
@@ -164,12 +167,13 @@ def _meaning(auc: Estimate) -> str:
     return f"unseen samples have {'larger' if auc.value > 0.5 else 'smaller'} values here"
 
 
-def picture(data: Mapping[str, Data], sample: str) -> Row:
-    name, _, index = sample.rpartition(" ")
-    samples = readers.load(name, data[name].pixels)
-    label = registry.find(name).classes[samples.labels[int(index)]]
-    return {
-        "sample": sample,
-        "label": f"{label} ({sample})",
-        "image": charts.png(samples.x[int(index)]),
-    }
+def pictures(data: Mapping[str, Data], samples: Iterable[str]) -> list[Row]:
+    """The picture and the class of each sample; `data` are the recipes of data sets by name."""
+    loaded = {name: readers.load(name, each.pixels) for name, each in data.items()}
+    made = []
+    for sample in samples:
+        name, _, index = sample.rpartition(" ")
+        label = registry.find(name).classes[loaded[name].labels[int(index)]]
+        image = charts.png(loaded[name].x[int(index)])
+        made.append({"sample": sample, "label": f"{label} ({sample})", "image": image})
+    return made

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -87,7 +87,7 @@ class Setting(recipe.Setup):
         )
 
     def probe(self) -> tuple[recipe.Pair, ...]:
-        return self.pairs(self.objective)
+        return _pairs(self)
 
     def _at(self, moment: int | None) -> list[recipe.Pair]:
         """The pairs after epoch `moment`; None: at the end."""
@@ -131,6 +131,11 @@ class Setting(recipe.Setup):
             for parts in get_args(Parts):
                 made += [*self.distances(moment, parts), *self.similarities(moment, parts)]
         return [*made, *self.floors(), *self.attacked()]
+
+
+@lru_cache(maxsize=512)
+def _pairs(setting: Setting) -> tuple[recipe.Pair, ...]:
+    return setting.pairs(setting.objective)
 
 
 def _can(make: Callable[[], Any]) -> bool:

@@ -88,16 +88,14 @@ window.leakAtlas ??= (() => {
   }
 
   async function embed(place, figure, report) {
-    shown.get(place)?.end();
     const narrow = place.clientWidth < NARROW;
     const controls = element("div", { className: "leak-atlas-pointers" });
     const chart = element("div", { className: "leak-atlas-chart", tabIndex: 0 });
     chart.setAttribute("role", "group");
     chart.setAttribute("aria-label", "figure; arrow keys move over it, Enter chooses");
     const numbers = element("details", { className: "leak-atlas-numbers" }, element("summary", { textContent: "numbers as a table" }));
-    place.replaceChildren(controls, chart, numbers);
     const { view, finalize } = await leakAtlasVega(chart, { ...drawn(figure, narrow), datasets: figure.rows },
-      { renderer: "svg", actions: false, bind: element("div") }); // Vega has its own controls, which nobody sees
+      { renderer: "svg", actions: false, logLevel: 1, bind: element("div") }); // of Vega's own controls, which nobody sees
     keys(chart);
     const pointers = figure.pointers.map(pointer => {
       const seen = !pointer.hidden && pointer.values.length > 1;
@@ -123,8 +121,10 @@ window.leakAtlas ??= (() => {
       });
     };
     pointers.forEach(each => view.addSignalListener(each.signal, follow));
-    shown.set(place, one);
     await point(one, figure.at);
+    shown.get(place)?.end();
+    shown.set(place, one);
+    place.replaceChildren(controls, chart, numbers);
     follow();
   }
 
