@@ -60,8 +60,8 @@ variants = {"ordinary": ordinary, "RelaxLoss": defended}
 
 # %% [markdown]
 # ## 3 Choose attackers
-# The first looks at the loss of the attacked network alone. LiRA and RMIA compare it with other
-# networks, the *shadow models*, which were trained in the same way.
+# The first attacker reads the loss of the attacked network alone. LiRA and RMIA compare that network
+# with other networks, the *shadow models*, which were trained in the same way.
 
 # %%
 attackers = {
@@ -95,15 +95,16 @@ report.roc(curves, title=f"{best} identifies members best")
 
 # %% [markdown]
 # ## 6 Is the defence worth its price?
-# A network that stops training earlier leaks less too. So a defence is compared with the epoch of
-# ordinary training on which the attack has the same AUC: *at matched AUC*. It is worth something
-# if it lies to the right of that line.
+# A network that stops training earlier leaks less, too. So a defence is compared with early stopping
+# *at matched AUC*: with the epoch of ordinary training at which the attack has the same AUC. The
+# defence is worth its price if it lies to the right of the line through the epochs.
 
 # %%
 gain = comparison.early_stopping("RelaxLoss", "RMIA")
 verb = report.effect(gain, "gains", "loses")
 report.tradeoff(
     comparison.frontier("RMIA"),
+    facet=None,
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
@@ -112,7 +113,7 @@ report.tradeoff(
 
 # %%
 rows = comparison.table(["RMIA"], ("auc", "tpr@0.01"))
-report.table(rows, caption=f"Mean over {shadows} networks")
+report.table(rows, caption=f"Mean over {shadows} networks. TPR, FPR: true and false positive rate")
 
 # %% [markdown]
 # ## 7 Your turn
@@ -129,6 +130,7 @@ changed = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
 my_gain = changed.early_stopping(mine, "RMIA")
 report.tradeoff(
     changed.frontier("RMIA"),
+    facet=None,
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
@@ -148,7 +150,8 @@ report.tradeoff(
 # | How leaky are the logits that I have? | [own/audit_my_logits](own/audit_my_logits.py) |
 # | Does my own defence hide members? | [own/my_defence](own/my_defence.py) |
 #
-# `make reproduce` executes all notebooks, `make site` makes pages of them.
+# `make reproduce` executes all notebooks, `make site` makes pages of them. The
+# [glossary](../docs/glossary.md) explains their words.
 
 # %%
 report.provenance(changed.results)

@@ -337,7 +337,8 @@ def test_times_are_in_units_that_people_use() -> None:
 
 def test_sizes_stand_below_the_title_once() -> None:
     given = {"models": ["fc", "vit"], "width": 8, "pool": [900, 900, 1200], "pixels": 0, "seed": 3}
-    assert setting(given) == "models fc / vit, width 8, pool 900 / 1200"
+    shown = "fc and vit, width 8, a pool of 900 samples and a pool of 1200 samples"
+    assert setting(given) == shown
     assert setting({"seed": 0}) == ""
 
 

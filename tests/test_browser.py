@@ -205,19 +205,55 @@ LAYERS = (
 )
 
 
-def test_the_layer_explorer_opens_runs_and_answers(page: "Page") -> None:
-    run(page, "explore/layers.py", LAYERS)
+WEIGHTS = """pool = 120
+reference = 40
+test = 100
+epochs = 2
+retrain_epochs = 1
+shadows = 6
+width = 4
+pixels = 8
+rates = [0.05]
+score_steps = 2
+balances = [0.5]"""
+
+PRUNING = """pool = 120
+dev = 10
+victims = 2
+shadows = 2
+epochs = 2
+retrain_epochs = 1
+width = 4
+pixels = 8
+reference = 40
+sparsities = [0.6]"""
+
+# notebook, its parameters, what a tile is called, and what a click on that tile points at
+INSTRUMENTS = {
+    "layers": (LAYERS, "stage2, epoch 1", {"part": "stage2", "epoch": "1"}),
+    "weights": (WEIGHTS, "stage2, r = 0.05", {"part": "stage2", "r": "0.05"}),
+    "pruning": (PRUNING, "all classes, sparsity 0:", {"who": "all classes", "sparsity": "0"}),
+}
+
+
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_an_instrument_opens_and_answers_a_click(page: "Page", name: str) -> None:
+    smaller, tile, pointed = INSTRUMENTS[name]
+    run(page, f"explore/{name}.py", smaller)
     figure = page.locator(".leak-atlas-figure[data-ready]")
-    figure.locator(".mark-image image").first.wait_for(timeout=60_000)
+    tiles = figure.locator(f".mark-rect path[aria-label*='{tile}']")
+    tiles.first.wait_for(timeout=60_000)
     assert not violations(page, ".leak-atlas-instrument")
     assert not page.evaluate(NARROW, 100)
-    stage = page.locator("[data-pointer=part] select")
-    tiles = figure.locator(".mark-rect path[aria-label*='stage2, epoch 1']")
     tiles.first.click()
-    page.wait_for_function("document.querySelector('[data-pointer=part] select').value == 'stage2'")
-    assert page.locator("[data-pointer=epoch] output").inner_text() == "1"
-    stage.select_option("stage4")
-    assert figure.locator(".mark-image image").count() == 18
+    for pointer, value in pointed.items():
+        control = page.locator(f"[data-pointer={pointer}] :is(select, output)")
+        shown = "([e, value]) => (e.value ?? e.textContent) === value"
+        page.wait_for_function(shown, arg=[control.element_handle(), value])
+    play = figure.locator(".leak-atlas-play")
+    play.click()
+    assert play.inner_text() == "⏸ pause"
+    play.click()
 
 
 def test_a_notebook_that_is_run_and_saved_leaves_nothing_to_commit(
@@ -240,47 +276,23 @@ def test_a_notebook_that_is_run_and_saved_leaves_nothing_to_commit(
     assert git(clone, "status", "--porcelain") == ""
 
 
-def test_the_weight_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "pool = 120\nreference = 40\ntest = 100\nepochs = 2\nretrain_epochs = 1\nshadows = 6\nwidth = 4\npixels = 8"
-    run(page, "explore/weights.py", f"{smaller}\nrates = [0.05]\nscore_steps = 2\nbalances = [0.5]")
-    before = said(page)
-    assert (
-        "at 5 %: test accuracy" in before
-        and page.locator(".leak-atlas-table tbody tr").count() == 3
+def test_the_samples_explorer_opens_runs_and_answers(page: "Page") -> None:
+    smaller = "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2"
+    smaller += "\nepochs = [2]\nround_epochs = [3]\nscore_epochs = [2]\nnetworks = 16\nshare = 0.5"
+    run(page, "explore/samples.py", f"{smaller}\nninths = 6")
+    figure, says = page.locator(".leak-atlas-figure[data-ready]"), page.locator(".leak-atlas-says")
+    members = figure.locator(".mark-image image[aria-label]")
+    members.first.wait_for(timeout=60_000)
+    assert not violations(page, ".leak-atlas-instrument")
+    assert not page.evaluate(NARROW, 100)
+    assert "In epoch 2 of 3 of a round the window holds ranks 2 to 4" in says.inner_text()
+    members.nth(3).click()
+    card = figure.locator(".mark-text text tspan").first
+    card.filter(has_text=members.nth(3).get_attribute("aria-label") or "-").wait_for(
+        state="attached"
     )
-    handle = page.locator(".leak-atlas-rate [role=slider]")
-    handle.focus()
-    handle.press("ArrowRight")
-    assert "at 6 %: what comes of rewinding these weights is not trained yet" in said(page, before)
-    page.locator(".leak-atlas-train", has_text="train 12 networks, about").wait_for(timeout=60_000)
-    page.locator(".leak-atlas-export").press("Enter")
-    page.locator(".leak-atlas-links a").first.wait_for()
-
-
-def test_the_pruning_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "pool = 120\ndev = 10\nvictims = 2\nshadows = 2\nepochs = 2\nretrain_epochs = 1\nwidth = 4\npixels = 8"
-    run(page, "explore/pruning.py", f"{smaller}\nreference = 40\nsparsities = [0.6]")
-    before = said(page)
-    assert "L1 unstructured, Base at 60 %: test accuracy" in before
-    handle = page.locator(".leak-atlas-sparsity [role=slider]")
-    handle.focus()
-    handle.press("ArrowRight")
-    assert "L1 unstructured, Base: not trained yet" in said(page, before)
-
-
-def test_the_sample_explorer_opens_runs_and_answers(page: "Page") -> None:
-    smaller = "data = ['digits-bits']\npool = [200]\ndev = [10]\nvictims = 2\nshadows = 2\nepochs = [2]\nround_epochs = [3]"
-    run(
-        page,
-        "explore/samples.py",
-        f"{smaller}\nscore_epochs = [2]\nnetworks = 16\nshare = 0.5\nwidths = [[3]]\nsteps = [[1]]",
-    )
-    before = said(page)
-    assert "In epoch 2 of 3 of a round the window is at ranks 2 to 4 of each class" in before
-    handle = page.locator(".leak-atlas-epoch [role=slider]")
-    handle.focus()
-    handle.press("ArrowRight")
-    assert "In epoch 3 of 3 of a round the window is at ranks 3 to 5" in said(page, before)
+    page.locator("[data-pointer=epoch] input").fill("2")
+    says.get_by_text("In epoch 3 of 3 of a round the window holds ranks 3 to 5").wait_for()
 
 
 SHORT = """axis = ['digits']
@@ -297,12 +309,17 @@ checkpoints = [0, 1, 2]"""  # explore/time
 
 def test_the_time_explorer_opens_runs_and_answers(page: "Page") -> None:
     run(page, "explore/time.py", SHORT)
-    before = said(page)
-    assert "Epoch 2: LiRA with its threshold at 10 % FPR" in before
-    handle = page.locator(".leak-atlas-epoch [role=slider]")
-    handle.focus()
-    handle.press("ArrowLeft")
-    assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+    figure = page.locator(".leak-atlas-figure[data-ready]")
+    figure.locator(".mark-image image").first.wait_for(timeout=60_000)
+    assert not violations(page, ".leak-atlas-instrument")
+    assert not page.evaluate(NARROW, 100)
+    says, card = page.locator(".leak-atlas-says"), figure.locator(".mark-text text tspan").first
+    assert "Epoch 2, LiRA at 10 % FPR" in says.inner_text()
+    figure.locator(".mark-image image[aria-label]").nth(3).click()
+    label = figure.locator(".mark-image image[aria-label]").nth(3).get_attribute("aria-label")
+    assert label and label.startswith(card.text_content() or "-")
+    page.locator("[data-pointer=epoch] input").fill("1")
+    says.get_by_text("Epoch 1, LiRA at 10 % FPR").wait_for()
 
 
 def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_path: Path) -> None:
@@ -320,12 +337,10 @@ def test_the_app_shows_an_explorer_and_asks_nobody_else(browser: "Browser", tmp_
         page.on("requestfailed", lambda r: left.append(r.url) if r.failure != "csp" else None)
         page.goto(f"{address}/?token=atlas")
         page.goto(f"{address}/voila/render/time.ipynb?token=atlas")
-        page.locator(".leak-atlas-says").wait_for(timeout=180_000)
-        before = said(page)
-        handle = page.locator(".leak-atlas-epoch [role=slider]")
-        handle.focus()
-        handle.press("ArrowLeft")
-        assert "Epoch 1: LiRA with its threshold at 10 % FPR" in said(page, before)
+        slider = page.locator("[data-pointer=epoch] input")
+        slider.wait_for(timeout=180_000)
+        slider.press("ArrowLeft")
+        page.locator(".leak-atlas-says", has_text="Epoch 1, LiRA at 10 % FPR").wait_for()
         assert left and not [url for url in left if not url.startswith((address, "data:", "blob:"))]
 
 

@@ -7,12 +7,13 @@
 # ---
 
 # %% [markdown]
-# # Explore: which samples are remembered, and what a window over them does
+# # Explore: which samples are memorized, and what does a window over them do?
 #
-# A network is pruned in rounds, and trained on after each (WeMem). Base trains on all members in every epoch; RSW on those in a window that slides over the
-# members of each class, ordered by their memorization scores; SWMR also holds down the weights on those with the highest scores. Who is in the window, how often
-# is each rank visited in all, and who is exposed before and after? Choose a window and its order, move through the epochs of a round, pick a sample: its score,
-# its neighbours, its exposure. One of the orders is the control: the same scores, permuted out at random.
+# Networks are pruned in rounds, and fine-tuned in each (WeMem). Base trains on all members in each epoch. RSW trains on those in a window that slides over the
+# members of each class, in the order of their memorization scores. SWMR also penalizes the weights on the members with the highest scores.
+#
+# Play moves the window through a round. Click a member to see its score, its exposure and the members that look most like it. Choose another window, another
+# order, another attack. The random order is the control: the same scores, permuted.
 #
 # The claims are judged elsewhere (`samples/`); nothing here is a verdict.
 
@@ -38,28 +39,27 @@ share = 0.7  # of the pool that each of them trains on
 rounds = 5  # of pruning; published: 5
 sparsity = 0.6  # share of the weights that is removed in the end; published, mainly: .6
 risky_share = 0.176  # of the members whose scores count as high, for SWMR; as published for CIFAR-10, ResNet18
-widths = [[26, 17, 9], [18, 12, 6]]  # of the window, members of a class; published: 2/3, 4/9, 2/9 of them
-steps = [[1, 2], [1, 2]]  # of the window, members an epoch; published: 1/45 and 2/45 of them
-order = "low-to-high"  # of the scores, to begin with; published code's best for RSW
+ninths = 2  # width of the window, ninths of a class' members; published: 6, 4, 2
+step = 1  # by which the window moves, members an epoch; published: 1/45 and 2/45 of a class
 seed = 7  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from leak_atlas import lab, report
 from leak_atlas.explore import samples
-from leak_atlas.explore.samples import Samples
+from leak_atlas.explore.instrument import Instrument
 from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Threshold, WindowStudy
 
 # %% [markdown]
-# ## The networks, their scores, and how they are attacked
-# On each data set the scores, Base, and RSW and SWMR at one window; every other choice when you ask for it. Every shadow walks its victims' whole chain. LiRA
-# is the offline one: nobody has trained on a victim's samples.
+# ## The networks, their scores, and the attacks
+# On each data set the scores, Base, and RSW and SWMR with one window are trained here. Everything else is trained when you ask for it. Every shadow model goes
+# through the same steps as its target. LiRA is the offline one: no shadow model has trained on a target's samples.
 
 # %%
 attackers = {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}
 studies = {}
 for i, name in enumerate(data):
-    study = WindowStudy(
+    studies[name] = WindowStudy(
         Data(name, pixels[i] or None, joined=True),
         Model(model[i], width[i], stem[i]),
         Schedule(epochs[i], batch[i], "adam", lr[i], decay=decay, patience=patience),
@@ -76,48 +76,23 @@ for i, name in enumerate(data):
         share=share,
         score_epochs=score_epochs[i],
     )
-    studies[name] = Samples(
-        study.setup,
-        study.tuning,
-        study.ranking,
-        victims,
-        attackers,
-        widths[i],
-        steps[i],
-        RMR(0.1, share=risky_share),
-        sparsity=sparsity,
-        rounds=rounds,
-        head=study.head,
-    )
 
 # %%
-ways = {name: [study.way(defence, order) for defence in ("RSW", "SWMR")] for name, study in studies.items()}
-results = lab.realize([study.steps(attack, *ways[name]) for name, study in studies.items() for attack in attackers])
+shown = samples.Samples(studies, attackers, RMR(0.1, share=risky_share), ninths, step)
+results = lab.realize(shown.beginning())
 
 # %% [markdown]
-# ## Without a click
-# One window, as a figure that needs no kernel: a class is a row, and the window moves to the right, an epoch at a time. What is pale is outside it now. Below, how
-# often a round visits each rank in all, and how far the members of each rank stand out for an attack, before and after.
+# ## The instrument
+# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
 
 # %%
-app = samples.explorer(studies, "RSW", order, "LiRA")
-app.choose(epoch=1 + round_epochs[0] // 2).figure
-
-# %%
-app.table
-
-# %% [markdown]
-# One sample, the last of its class in this order, with its neighbours in the pool.
-
-# %%
-app.choose(label=8).choose(rank=app.rank.max).card
-
-# %% [markdown]
-# ## With sliders
-# What is stored is shown at once. What is not says what it would cost, and is trained when you click.
-
-# %%
+app = Instrument(shown)
 app
+
+# %% [markdown]
+# ## Limits
+# A sample's exposure is a mean over few targets. Members are compared with the non-members of the same target. One seed and one window a picture: whether a
+# window protects is judged in `samples/`.
 
 # %%
 report.provenance(results)

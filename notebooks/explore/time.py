@@ -7,13 +7,12 @@
 # ---
 
 # %% [markdown]
-# # Explore: when in training is membership encoded, and in whom?
+# # Explore: when in training is membership encoded, and in which samples?
 #
-# Each sample has a place in the vulnerability plane (Dynamics): how often an attack calls it a member of networks that never saw it (FPR), and of networks that
-# trained on it (TPR). At the diagonal the attack guesses; in the upper left corner the sample is exposed. Move through the epochs, colour the samples by how hard
-# they are, choose one: its picture, its path, its loss, its difficulty by each measure. Choose another attack, another threshold, another way to tell the rates.
+# Each sample has a place in the vulnerability plane (Dynamics): how often an attack calls it a member of networks that did not train on it (FPR), and of networks
+# that did (TPR). On the diagonal the attack guesses. In the upper left corner the sample is exposed.
 #
-# Rates from few networks are noisy, and noise travels too: beside each length stands what a null has, the same attack with membership permuted.
+# Play runs over the epochs. Click a sample to see its picture, its path and its loss. Colour the samples by how hard they are. Choose another attack or threshold.
 #
 # The claims are judged elsewhere (`time/`); nothing here is a verdict.
 
@@ -31,7 +30,7 @@ lr = 0.05  # its learning rate; the group's code: .1
 decay = "cosine"  # its course; the group's code
 networks = 32  # each attacked by the others less its pair; the group's code: 20
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs that are looked at; 0: the initialisation
-judges = 16  # networks that tell difficulty; the attack does not know them
+judges = 16  # networks that measure difficulty; the attack does not know them
 share = 0.7  # of the pool that each judge trains on
 seed = 101  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -39,13 +38,11 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import lab, report
 from leak_atlas.explore import time
-from leak_atlas.explore.time import Time
 from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
 
 # %% [markdown]
-# ## The networks, their judges, and how they are attacked
-# On the first data set all checkpoints of LiRA, its null and the judges; another data set or attack when you ask for it. Signals are read off the networks as
-# they train: no weights of a checkpoint are stored.
+# ## The networks and the attacks
+# On the first data set, LiRA at all checkpoints, its permutation null and the judges are trained here. Everything else is trained when you ask for it.
 
 # %%
 attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "Conf": Threshold()}
@@ -54,29 +51,23 @@ for name, side in zip(axis, axis_pixels, strict=True):
     schedule = Schedule(epochs, batch, optimizer, lr, decay=decay)
     design = RandomHalves(pool, test=test, seed=seed)
     setup = Setup(Data(name, side or None), design, Model(model, width), schedule, networks, seed, precision)
-    studies[name] = Time(setup, checkpoints, attackers, judges, share)
+    studies[name] = time.Study(setup, checkpoints, attackers, judges, share)
 
 # %%
 results = lab.realize(studies[axis[0]].steps("LiRA"))
 
 # %% [markdown]
-# ## Without a click
-# The sample that moves farthest, as a figure that needs no kernel. Colour is difficulty, here by the mean loss over training in networks that the attack does not
-# know.
+# ## The instrument
+# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
 
 # %%
 app = time.explorer(studies, "LiRA")
-app.choose(colour="mean loss", sample=app.moved.options[0][1]).figure
-
-# %%
-app.card
+app
 
 # %% [markdown]
-# ## With sliders
-# What is stored is shown at once. What is not says what it would cost, and is trained when you click.
-
-# %%
-app
+# ## Limits
+# Rates come from few networks, so noise moves a sample, too: compare the length of a path with that under permuted membership labels. Difficulty is measured in
+# networks of their own. The authors' definitions are not published; those here are ours.
 
 # %%
 report.provenance(results)

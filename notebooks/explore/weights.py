@@ -9,9 +9,12 @@
 # %% [markdown]
 # # Explore: which weights are rewound
 #
-# CWRF scores each weight of a network, puts the share *r* that scores highest back to their initial values, holds them there and trains the rest on with
-# RelaxLoss. Which weights are these, and what does it do? Move *r*; lay two scores side by side, the vulnerability at several lambda, learnability,
-# magnitude, how far a weight has moved, SNIP, chance. Where the selected weights sit is shown at every *r*; accuracy and leak wherever they are trained.
+# Which weights does a score select, and what does rewinding them do to accuracy and leakage? CWRF scores each weight of a network. The share *r* with the
+# highest scores goes back to its initial values and stays there; the other weights are trained on with RelaxLoss.
+#
+# Choose two scores, A and B. The maps show which stages, layer types or tensors each score selects at each *r*, compared with chance. The charts below show
+# test accuracy and leakage at those *r* that are trained, next to the same training with nothing rewound. The attack is LiRA; its shadow models go through
+# the same steps.
 #
 # The claims are judged elsewhere (`weights/fig04b` and its neighbours); nothing here is a verdict.
 
@@ -41,8 +44,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from leak_atlas import lab, report
-from leak_atlas.explore import weights
-from leak_atlas.explore.rewinding import Rewinding
+from leak_atlas.explore.instrument import Instrument
+from leak_atlas.explore.weights import Weights
 from leak_atlas.recipe import (
     RMIA,
     SNIP,
@@ -65,8 +68,7 @@ from leak_atlas.recipe import (
 
 # %% [markdown]
 # ## The networks, and the scores of their weights
-# Each network, a shadow too, scores its own weights and walks the whole chain. The two scores that are compared are trained at some *r*, every other pair
-# when you ask for it.
+# Each network, a shadow model too, scores its own weights. The two scores that are compared first are trained at some *r*; all others when you ask for it.
 
 # %%
 long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
@@ -77,35 +79,24 @@ criteria |= {"learnability": Learnability(steps=score_steps, batch=batch), "magn
 criteria |= {"SNIP": SNIP(), "chance": Random(seed)}
 defences = {"RelaxLoss": RelaxLoss(alpha), "cross-entropy": CrossEntropy()}
 attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "Conf": Threshold()}
-study = Rewinding(ordinary, short, defences, criteria, attackers)
+study = Weights(ordinary, short, defences, criteria, attackers, compared, rate)
 
 # %%
-results = lab.realize(study.steps(compared, rates), self_audit(ordinary))
+results = lab.realize(study.beforehand(rates), self_audit(ordinary))
 
 # %% [markdown]
-# ## Without a click
-# One *r*, as figures that need no kernel: what rewinding does, and which weights of the first network the two scores select. The attack is LiRA with shadows
-# that have walked the same chain.
+# ## The instrument
+# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
 
 # %%
-app = weights.explorer(study, *compared, rate, rates)
-app.figure
-
-# %%
-app.table
-
-# %% [markdown]
-# All scores and all *r*, by layer type: a score that knows nothing of layers stays on the dotted line.
-
-# %%
-weights.trend(study, rate)
-
-# %% [markdown]
-# ## With a slider
-# What is stored is shown at once. What is not says what it would cost, and is trained when you click.
-
-# %%
+app = Instrument(study)
 app
+
+# %% [markdown]
+# ## Limits
+# An interval is over the networks, which share their data and are each other's shadow models. It says nothing of other data sets or architectures. A score
+# that selects a small layer whole reaches large numbers: the stem has few weights. Rewinding helps only where it is more accurate than RelaxLoss alone at
+# the same attack AUC.
 
 # %%
 report.provenance(results)

@@ -12,15 +12,17 @@
 # **The paper.** Yuan & Zhang (2022), Fig. 1: "the divergence of prediction confidences and
 # prediction sensitivities is increased due to neural network pruning" (section 4.1).
 #
-# **Setup.** Confidence is a network's probability of the true class; sensitivity is how far small
-# noise on the input moves it. A *gap* is the difference of the means over members and over
-# non-members (eq. 3, 4), written so that a larger gap separates members better.
+# **Setup.** *Confidence* is the probability that a network gives to the true class. *Sensitivity*
+# is the change of that probability under small noise on the input, divided by the size of the
+# noise. The *confidence gap* is the mean confidence of members minus that of non-members (eq. 3).
+# The *sensitivity gap* is the mean sensitivity of non-members minus that of members (eq. 4).
 #
 # **Controls.** Both decide.
 #
-# 1. *The fine-tuned dense network*: the same number of epochs, nothing pruned.
-# 2. *A ratio* of sensitivities (the gap of their logarithm): if all sensitivities grow alike, their
-#    gap grows, and members are no easier to find.
+# 1. *Fine-tuning alone*: the dense network is trained for the same number of epochs, and nothing is
+#    pruned.
+# 2. *Logarithms*: if pruning multiplies all sensitivities by one factor, the sensitivity gap grows,
+#    but members are no easier to find. The gap of the logarithms does not change then.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -51,9 +53,9 @@ from leak_atlas.localization.divergence import behaviours, gap, gaps
 from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
 tuned = "fine-tuned dense"
-relative = "divided by the mean gap of the dense networks"
+relative = "as a share of the dense networks' mean gap"
 paired = "paired over targets"
-beyond = "the same number of epochs, nothing pruned; paired over targets"
+beyond = "fine-tuning for the same number of epochs, nothing pruned; paired over targets"
 quote = "the divergence of prediction confidences and prediction sensitivities is increased"
 claims = report.claims(
     report.Claim(
@@ -100,12 +102,13 @@ claims = report.claims(
     ),
     report.Claim(
         "sensitivity_by_ratio",
-        "Pruning raises the ratio of the sensitivities of non-members and members",
-        quantity="gap of the log10 of the sensitivity: pruned minus fine-tuned dense network",
+        "Pruning raises the gap in log sensitivity beyond fine-tuning alone",
+        quantity="gap in log10 of the sensitivity: pruned minus fine-tuned dense network",
         above=0.0,
         margin=0.1,  # a factor of 1.26
         ours="our control",
-        control="a ratio does not change where all sensitivities grow alike",
+        control=f"{beyond}; logarithms, so that a common factor does not count",
+        headline=True,
     ),
     regime={
         "dense member accuracy": 0.95,
@@ -117,8 +120,8 @@ claims
 
 # %% [markdown]
 # ## Models
-# L1 unstructured pruning, as in the paper. Every network gets the same noise, of size 0.001 on the
-# normalised input.
+# L1 unstructured pruning removes the smallest weights, as in the paper. Every network gets the same
+# noise, of size 0.001 on the normalised input.
 
 # %%
 study = PruningStudy(
@@ -152,7 +155,8 @@ def change(kind, other):
 
 # %% [markdown]
 # ## The two distributions (Fig. 1)
-# The first target. Vertical lines are means; the last bin also counts the farthest 0.1 %.
+# The first target alone: its gaps can differ from the means below. The last bin also counts the
+# largest 0.1 % of the values.
 
 # %%
 panels, notes = {}, {}
@@ -172,13 +176,14 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    title=f"Pruning {effect} the confidence gap beyond fine-tuning alone",
-    xlabel=f"confidence or sensitivity of the true class, target 1 of {victims}",
+    title=f"Over all targets, pruning {effect} the confidence gap beyond fine-tuning alone",
+    xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
     ylabel="share of samples",
 )
 
 # %% [markdown]
-# ## All targets
+# ## Gaps of all targets
+# The paper compares pruned networks with the dense network before any fine-tuning.
 
 # %%
 rows = []
@@ -219,8 +224,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples. A larger gap need not be a larger leak: an
-# attack can find the same number of members while a gap grows (see `fig09_gap_and_risk`).
+# **Limits.** All targets draw their members from the same half of the pool. A larger gap need
+# not mean more leakage: an attack can find the same number of members while a gap grows (see
+# `fig09_gap_and_risk`). Gaps are differences of means: they do not show single members.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

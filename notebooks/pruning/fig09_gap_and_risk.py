@@ -7,21 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Do the gaps between members and non-members explain what SAMIA finds?
+# # Does SAMIA's attack accuracy follow the gaps between members and non-members?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 9: "the strong correlation between the gaps" and "the
 # increased privacy risk" (section 5.2.2).
 #
-# **Setup.** The networks of four pruners at two sparsities, the dense one and the fine-tuned dense
-# one are the points. A *gap* is the difference of members and non-members, in confidence, in
-# sensitivity to small noise, or in accuracy (generalization). A correlation is taken over the
-# networks of one target; targets are its repetitions.
+# **Setup.** Each target has several versions: dense, fine-tuned dense, and pruned by four pruners
+# to several sparsities. A *gap* is the difference between members and non-members in confidence, in
+# sensitivity to small noise, or in accuracy (the *generalization gap*). A correlation is taken over
+# the versions of one target. Targets are the repetitions.
 #
-# **Controls.** Controls 1 and 2 decide.
+# **Controls.** Both decide.
 #
-# 1. *Disjoint halves*: a gap is measured on one half of the samples, the attack on the other.
-# 2. *Member accuracy*: the partial correlation given the networks' accuracy on members. A network
-#    that pruning destroys has neither gap nor leak.
+# 1. *Disjoint halves*: a gap is measured on one half of the samples, the attack on the other half.
+# 2. *Member accuracy*: a network that fits its members badly has small gaps and leaks little. The
+#    partial correlation removes what the accuracy on members explains.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -56,12 +56,12 @@ from leak_atlas.localization.divergence import GAPS, behaviours, gaps
 from leak_atlas.recipe import PRUNERS, SAMIA, Data, Model, PruningStudy, Schedule
 
 corr = "correlation of the attack accuracy of SAMIA with"
-halves = "each target's own networks; gap and attack on disjoint halves of the samples"
+halves = "versions of one target are compared; gap and attack on disjoint halves of the samples"
 claims = report.claims(
     report.Claim(
         "strong_correlation",
         "The attack accuracy of SAMIA correlates strongly with each of the three gaps",
-        quantity=f"{corr} a gap, the lowest of three",
+        quantity=f"{corr} a gap, the weakest of three correlations",
         above=0.5,
         margin=0.2,
         paper="Fig. 9",
@@ -72,18 +72,21 @@ claims = report.claims(
     ),
     report.Claim(
         "beyond_fit",
-        "At equal member accuracy the confidence gap still correlates with the attack accuracy",
+        "At equal member accuracy, the attack accuracy of SAMIA still correlates with the "
+        "confidence gap",
         quantity=f"partial {corr} the confidence gap, given member accuracy",
         above=0.0,
         margin=0.2,
         ours="our control",
-        control=f"{halves}; member accuracy",
+        control=f"{halves}; the effect of member accuracy is removed",
         headline=True,
     ),
     report.Claim(
         "confidence_first",
-        "The confidence gap correlates more strongly with the attack accuracy than the other gaps",
-        quantity=f"{corr} the confidence gap minus that with another gap, the lower of two",
+        "The attack accuracy of SAMIA correlates more strongly with the confidence gap than with "
+        "the other gaps",
+        quantity=f"{corr} the confidence gap, minus that with another gap; the lower of two "
+        "differences",
         above=0.0,
         margin=0.2,
         paper="section 5.2.2",
@@ -93,20 +96,21 @@ claims = report.claims(
     ),
     report.Claim(
         "sensitivity_explains",
-        "The sensitivity gap explains leakage that the other gaps do not",
-        quantity=f"partial {corr} the sensitivity gap, given the other two",
+        "At equal confidence and generalization gaps, the attack accuracy of SAMIA correlates "
+        "with the sensitivity gap",
+        quantity=f"partial {corr} the sensitivity gap, given the other two gaps",
         above=0.0,
         margin=0.2,
         paper="Fig. 9 (a), (b)",
         quote="due to the increased sensitivity gap (Figure 9b), the pruning still results in",
         section="5.2.2",
-        control=f"{halves}; the other two gaps",
+        control=f"{halves}; the effect of the other two gaps is removed",
     ),
     report.Claim(
         "weights_and_slimming",
-        "L1 unstructured pruning and slimming usually raise the confidence gap",
-        quantity="share of pruned networks with a larger confidence gap than the dense one, the "
-        "lower of the two pruners",
+        "Each of L1 unstructured pruning and slimming raises the confidence gap of most networks",
+        quantity="share of pruned networks with a larger confidence gap than the dense network; "
+        "the lower share of two pruners",
         above=0.5,
         margin=0.17,
         paper="section 5.2.2",
@@ -120,6 +124,7 @@ claims
 
 # %% [markdown]
 # ## Models
+# Sensitivity is the change of the probability of the true class under small noise.
 
 # %%
 study = PruningStudy(
@@ -188,7 +193,8 @@ def correlated(kind, given=()):
 
 # %% [markdown]
 # ## Attack accuracy and gaps (Fig. 9)
-# Means over targets, on all samples. Points of one pruner are joined.
+# The figure shows means over targets on all samples; a line joins the sparsities of one pruner. The
+# title counts correlations above 0.5, which are taken on disjoint halves.
 
 # %%
 whole = {variant: gaps(networks) for variant, networks in behaved.items()}
@@ -211,7 +217,7 @@ report.tradeoff(
     null=None,
     better="",
     title=f"{correlating} of 3 gaps correlate strongly with the attack accuracy of SAMIA",
-    xlabel="gap, in standard deviations over networks",
+    xlabel="gap, divided by its standard deviation over the versions of a network",
     ylabel="attack accuracy of SAMIA",
 )
 
@@ -220,8 +226,11 @@ at_fit = {kind: audit.mean_ci(correlated(kind, ["member accuracy"])) for kind in
 rows = []
 for kind in GAPS:
     row = {"gap": kind, "correlation": plain[kind]}
-    rows.append(row | {"partial, given member accuracy": at_fit[kind]})
-caption = f"With SAMIA's accuracy, over {len(variants)} networks; mean of {victims} targets"
+    rows.append(row | {"partial correlation, given member accuracy": at_fit[kind]})
+caption = (
+    f"Correlation of a gap with SAMIA's attack accuracy over {len(variants)} versions of a "
+    f"network; mean over {victims} targets"
+)
 report.table(rows, caption=caption)
 
 # %% [markdown]
@@ -233,6 +242,7 @@ for pruner in ("L1 unstructured", "slimming"):
     own = [cell for cell in cells if cell[0] == pruner]
     larger = [whole[cell]["confidence"] > whole["dense"]["confidence"] for cell in own]
     grow.append(audit.mean_ci(np.mean(larger, axis=0), bounds=(0, 1)))
+note = f"L1 unstructured: share {grow[0].value:.2f}; slimming: share {grow[1].value:.2f}"
 first = correlated("confidence")
 leads = [audit.paired_difference(first, correlated(kind)) for kind in GAPS[1:]]
 explains = audit.mean_ci(correlated("sensitivity", ["confidence", "generalization"]))
@@ -244,6 +254,7 @@ report.judge(
     confidence_first=audit.least(leads),
     sensitivity_explains=explains,
     weights_and_slimming=audit.least(grow),
+    notes={"weights_and_slimming": note},
     checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -252,9 +263,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A target has few networks: a correlation over them is mostly that of the sparsity, and
-# a partial correlation removes linear effects alone. On half of the samples each coefficient is
-# smaller than on all. All targets share one half of the pool and one set of shadow models.
+# **Limits.** A target has few versions, which differ mostly in their sparsity. Whatever falls with
+# the sparsity correlates. The partial correlation removes this only as far as member accuracy
+# follows the sparsity linearly. All targets draw their members from the same half of the pool, and
+# one set of shadow models attacks them. A correlation does not show a cause.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

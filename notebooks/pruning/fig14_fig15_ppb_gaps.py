@@ -12,16 +12,19 @@
 # **The paper.** Yuan & Zhang (2022), Fig. 14 and 15: with PPB "the divergence between the member
 # and non-member data is significantly reduced" (section 6.2).
 #
-# **Setup.** A pruned network is fine-tuned with PPB, which penalizes how much the ranked
-# posteriors of two members differ, or without a defence (Base), for the same number of epochs. A
-# *gap* is the difference of the means over members and over non-members, of the confidence in the
-# true class or of the sensitivity to small noise.
+# **Setup.** A pruned network is fine-tuned with the defence PPB or without a defence (*Base*), for
+# the same number of epochs. PPB sorts the posteriors of two members by size and penalizes their
+# divergence. The *confidence gap* is the mean confidence in the true class of members minus that of
+# non-members. The *sensitivity gap* is the mean sensitivity to small noise of non-members minus
+# that of members.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Early stopping*: Base with less training. Its test accuracy is compared with PPB's where
-#    Conf, an attack by the confidence alone, has the same AUC on both (*at matched attack AUC*).
-# 2. *Another order of batches*: how many predicted classes of Base change without any defence.
+# 1. *Early stopping*: Base after fewer epochs. The attack Conf, a threshold on the confidence, has
+#    some AUC on the networks with PPB. Their test accuracy is compared with that of Base stopped
+#    where Conf has the same AUC (*at matched AUC*).
+# 2. *Another order of batches*: Base is fine-tuned twice. The second run shows how many predicted
+#    classes change without any defence.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -60,7 +63,7 @@ from leak_atlas.localization.divergence import (
 )
 from leak_atlas.recipe import PPB, Data, Model, PruningStudy, Schedule, Threshold
 
-relative = "divided by the mean gap of the dense networks"
+relative = "as a share of the dense networks' mean gap"
 same_start = "the same pruned networks, the same number of epochs"
 reduced = "the divergence between the member and non-member data is significantly reduced"
 claims = report.claims(
@@ -92,7 +95,7 @@ claims = report.claims(
     ),
     report.Claim(
         "as_dense",
-        "With PPB the confidence gap is about that of the dense network",
+        "With PPB the confidence gap differs from that of the dense network by less than 0.05",
         quantity="confidence gap: PPB minus dense network",
         within=0.05,  # "close" is read generously
         paper="Fig. 15",
@@ -102,9 +105,9 @@ claims = report.claims(
     ),
     report.Claim(
         "classes_kept",
-        "PPB changes no more predicted classes of Base than another order of batches does",
-        quantity="share of non-members with the class that Base predicts: PPB minus Base with "
-        "another order of batches",
+        "PPB keeps the classes that Base predicts as well as another order of batches does",
+        quantity="share of non-members with the same predicted class as under Base: PPB minus "
+        "Base with another order of batches",
         above=-0.02,
         margin=0.02,
         paper="section 6.2",
@@ -122,7 +125,7 @@ claims
 
 # %% [markdown]
 # ## Models
-# L1 unstructured pruning, as in Fig. 1 and 4.
+# L1 unstructured pruning removes the smallest weights, as in Fig. 1 and 4.
 
 # %%
 study = PruningStudy(
@@ -166,7 +169,8 @@ def change(kind, other):
 
 # %% [markdown]
 # ## The two distributions (Fig. 14)
-# The first target. Vertical lines are means; the last bin also counts the farthest 0.1 %.
+# The first target alone: its gaps can differ from the means below. The last bin also counts the
+# largest 0.1 % of the values.
 
 # %%
 panels, notes = {}, {}
@@ -184,13 +188,14 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    title=f"PPB {effect} the confidence gap ({fall.value:+.2f})".replace("-", "−"),
-    xlabel=f"confidence or sensitivity of the true class, target 1 of {victims}",
+    title=f"Over all targets, PPB {effect} the confidence gap ({fall.value:+.2f})",
+    xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
     ylabel="share of samples",
 )
 
 # %% [markdown]
-# ## By class (Fig. 15)
+# ## Gaps by class (Fig. 15)
+# Mean over targets. Classes are numbered as in the data set.
 
 # %%
 rows = []
@@ -208,24 +213,38 @@ report.profile(
     hue="network",
     null=None,
     title=f"With PPB the confidence gap is {side} that of the dense network",
-    xlabel="class",
+    xlabel="number of the class",
     ylabel="confidence gap",
 )
 
 # %% [markdown]
-# ## Against early stopping
-# Base after fewer epochs, counted from the start of the dense network.
+# ## Compared with early stopping
+# The line joins Base after fewer epochs. Down and right is better.
+
+# %%
+lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"], "PPB": ["PPB"]}
+matched = comparison.early_stopping("PPB", "Conf")
+is_more = report.effect(
+    matched, "is significantly more", "is significantly less", "is not significantly more"
+)
+report.tradeoff(
+    comparison.plane(lines, "Conf"),
+    facet=None,
+    level="guessing",
+    title=f"At matched AUC, PPB {is_more} accurate than early stopping",
+    xlabel="test accuracy",
+    ylabel="AUC of Conf",
+)
 
 # %%
 rows = []
-for variant in comparison.variants:
-    row = {"network": str(variant)}
+for variant in variants:
+    row = {"network": variant}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of Conf"] = comparison.estimate(variant, "Conf")
-    if variant in drift:
-        row["confidence gap"] = audit.mean_ci(drift[variant]["confidence"])
-        row["sensitivity gap"] = audit.mean_ci(drift[variant]["sensitivity"])
+    row["confidence gap"] = audit.mean_ci(drift[variant]["confidence"])
+    row["sensitivity gap"] = audit.mean_ci(drift[variant]["sensitivity"])
     rows.append(row)
 report.table(rows, caption=f"Mean over {victims} targets, {sparsity:.0%} sparsity")
 
@@ -246,17 +265,18 @@ without = agreement(reordered)
 acts = comparison.pruned_as_asked(removed)
 fits = comparison.contrast("Base", "PPB", metric="member accuracy")
 acts["PPB lowers the accuracy on members"] = fits
-note = f"PPB keeps {np.mean(with_ppb):.0%} of Base's classes, another order {np.mean(without):.0%}"
+kept = f"PPB keeps {np.mean(with_ppb):.0%}, another order of batches {np.mean(without):.0%}"
+notes = {"classes_kept": kept, "as_dense": f"with PPB the gap is {side} that of the dense network"}
 
 # %%
 report.judge(
     claims,
     confidence_falls=fall,
-    beats_stopping=comparison.early_stopping("PPB", "Conf"),
+    beats_stopping=matched,
     sensitivity_falls=change("sensitivity", "Base"),
     as_dense=far,
     classes_kept=audit.paired_difference(with_ppb, without),
-    notes={"classes_kept": note},
+    notes=notes,
     checks={claim.name: acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -266,8 +286,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets share one half of the samples. A smaller gap need not be less leakage: the
-# AUC of Conf, which looks at the order of the samples alone, can stay. One weight of PPB is tried.
+# **Limits.** All targets draw their members from the same half of the pool. A smaller gap need not
+# mean less leakage: the AUC of Conf depends on the order of the samples alone, and can stay the
+# same. A network that fits its members less has smaller gaps with any defence; early stopping
+# controls this. One strength of PPB is tried.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -10,19 +10,20 @@
 # # Does a sample's risk rise with its memorization score, or with its difficulty?
 #
 # **Question.** WeMem (Shang et al. 2025), slides on motivation: "easy-to-memorize training data is
-# more vulnerable to serious privacy threats", and the TPR of the attack LiRA "is positively
-# correlated with the model's memorization".
+# more vulnerable to serious privacy threats", and LiRA's TPR "is positively correlated with the
+# model's memorization".
 #
-# **Setup.** A memorization score says how much a network's success on a sample depends on training
-# with it. The *slides' score* is the share of right predictions across networks with the sample,
-# minus that across networks without it. *Our score* takes the mean confidence instead. LiRA and
-# Conf, a threshold on the confidence, attack networks that are pruned in rounds.
+# **Setup.** A *memorization score* says how much a network's success on a sample depends on
+# training with it. The slides' *accuracy score* is the share of right predictions by networks with
+# the sample, minus that by networks without it. Our *confidence score* uses the mean confidence.
+# The attacks are LiRA and *Conf*, a threshold on the confidence. The targets are pruned in five
+# rounds; n counts them.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Difficulty*: how wrong networks without the sample are. High and low scores are compared at
-#    nearly equal difficulty, and the reverse.
-# 2. *Non-members of the same scores*, and permuted scores.
+# 1. *Difficulty*: the error of networks that did not train on the sample. AUC is compared by score
+#    at nearly equal difficulty, and by difficulty at nearly equal score.
+# 2. *Non-members with the same scores*; permuted scores.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -57,16 +58,16 @@ from leak_atlas.localization import samples
 from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Threshold, WindowStudy
 
 motivation = "slides on motivation"
-top = "highest sixth of the slides' score minus the mean of the others"
+top = "sixth with the highest accuracy scores minus the mean of the others"
 area = "AUC within a sixth of the samples"
-with_score = "(rise of AUC with our score at equal difficulty)"
-with_difficulty = "(rise of AUC with difficulty at equal score)"
+rises = "rise of AUC (mean of Conf and LiRA)"
+directions = "with the confidence score at equal difficulty, minus with difficulty at equal score"
 few_samples = 0.05  # smallest effect of interest: a sixth has some 140 samples
 claims = report.claims(
     report.Claim(
         "tpr_rises",
-        "LiRA's TPR is higher for members with high memorization scores",
-        quantity=f"TPR of LiRA at one threshold ({fpr:.0%} FPR across all samples): {top}",
+        "LiRA's TPR is higher for members with high memorization scores than for other members",
+        quantity=f"TPR of LiRA at one threshold (FPR of {fpr:.0%} over all samples): {top}",
         above=0.0,
         margin=few_samples,
         paper=motivation,
@@ -76,18 +77,18 @@ claims = report.claims(
     ),
     report.Claim(
         "beyond_difficulty",
-        "The memorization score explains risk better than the difficulty of a sample does",
-        quantity=f"{with_score} minus {with_difficulty}, mean of Conf and LiRA",
+        "AUC rises more with the memorization score than with the difficulty of a sample",
+        quantity=f"{rises}: {directions}",
         above=0.0,
         margin=few_samples,
         ours="our control",
-        control="score and difficulty from separate networks, each with its own errors",
+        control="score and difficulty are measured by separate networks",
         headline=True,
     ),
     report.Claim(
         "risk_rises",
-        "Members with high scores are easier to tell from non-members with such scores",
-        quantity=f"{area}: {top}; weaker of Conf and LiRA",
+        "Members with high scores are easier to separate from non-members with equally high scores",
+        quantity=f"{area}: {top}, smaller of Conf and LiRA",
         above=0.0,
         margin=few_samples,
         paper=motivation,
@@ -139,8 +140,8 @@ conf, lira = comparison.attacks["pruned", "Conf"], comparison.attacks["pruned", 
 
 # %% [markdown]
 # ## TPR by score
-# LiRA has one threshold for all samples. It has false positives too: the figure shows the FPR of
-# each sixth. Most samples have a slides' score of 0: their order is arbitrary.
+# LiRA has one threshold for all samples, so it calls some non-members of each sixth members, too.
+# Most samples have an accuracy score of 0: their order is arbitrary.
 
 # %%
 lira_rates = samples.rates_by_part(lira, results[slides_score], parts, fpr)
@@ -156,14 +157,14 @@ report.profile(
     points,
     hue="samples",
     null=None,
-    xlabel="sixth of the samples, by the slides' score",
-    ylabel="share that LiRA calls members",
+    xlabel="sixth of the samples, by accuracy score",
+    ylabel="share of the samples that LiRA calls members",
     title=f"LiRA's TPR is {effect} for the highest memorization scores",
 )
 
 # %% [markdown]
 # ## AUC by score and by difficulty
-# Members and non-members of the same sixth.
+# Members are compared with non-members of the same sixth.
 
 
 # %%
@@ -178,8 +179,8 @@ def of_both(measure, *arguments):
 
 
 rankings = {
-    "slides' score": results[slides_score],
-    "our score": results[our_score],
+    "accuracy score": results[slides_score],
+    "confidence score": results[our_score],
     "difficulty": difficulty(results[our_score]),
     "permuted scores": results[permuted],
 }
@@ -193,20 +194,20 @@ for name, values in areas.items():
     for part, each in zip(names, values, strict=True):
         points.append({"sixths by": name, "part": part, "value": audit.mean_ci(each)})
 words = "rises", "falls", "does not significantly rise"
-score_effect = report.effect(samples.rise(areas["our score"]), *words)
+score_effect = report.effect(samples.rise(areas["confidence score"]), *words)
 difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
 report.profile(
     points,
     hue="sixths by",
     level="guessing",
     xlabel="sixth of the samples",
-    ylabel="AUC within the sixth",
-    title=f"AUC {score_effect} with our score, and {difficulty_effect} with difficulty",
+    ylabel="AUC (mean of Conf and LiRA)",
+    title=f"AUC {score_effect} with the confidence score, and {difficulty_effect} with difficulty",
 )
 
 # %% [markdown]
 # ## Score against difficulty
-# Score and difficulty come from separate halves of the networks.
+# One half of the networks measures the score, the other half measures the difficulty.
 
 # %%
 first, second = [results[half] for half in our_halves]
@@ -215,40 +216,49 @@ by_score = of_both(samples.rise_within_strata, first, hard_second, strata)
 by_difficulty = of_both(samples.rise_within_strata, hard_second, first, strata)
 tpr_minus_fpr = samples.rise(lira_rates[:, 0] - lira_rates[:, 1])
 conf_rates = samples.rates_by_part(conf, results[slides_score], parts)
+conf_rise = samples.rise(conf_rates[:, 0])
 
 # %%
 slides_agree = samples.agreement(*[results[half] for half in slides_halves])
 ours_agree = samples.agreement(first, second)
 hard_agree = samples.agreement(hard_first, hard_second)
 numbers = {
-    "AUC, rise with our score at equal difficulty": audit.mean_ci(by_score),
-    "AUC, rise with difficulty at equal score": audit.mean_ci(by_difficulty),
-    "LiRA: TPR minus FPR, rise with the slides' score": tpr_minus_fpr,
-    "Conf: TPR, rise with the slides' score": samples.rise(conf_rates[:, 0]),
-    "slides' score, rank correlation of two halves of networks": slides_agree,
-    "our score, rank correlation of two halves of networks": ours_agree,
-    "difficulty, rank correlation of two halves of networks": hard_agree,
+    "AUC: rise with the confidence score at equal difficulty": audit.mean_ci(by_score),
+    "AUC: rise with difficulty at equal confidence score": audit.mean_ci(by_difficulty),
+    "LiRA's TPR minus FPR: rise with the accuracy score": tpr_minus_fpr,
+    "Conf's TPR: rise with the accuracy score": conf_rise,
+    "agreement of separate networks on the accuracy score": slides_agree,
+    "agreement of separate networks on the confidence score": ours_agree,
+    "agreement of separate networks on difficulty": hard_agree,
 }
-rows = [{"measured": name, "value": value} for name, value in numbers.items()]
-report.table(rows, caption="Rise with the slides' score: highest sixth minus the other sixths")
+rows = [{"quantity": name, "value": value} for name, value in numbers.items()]
+caption = "Rise: upper minus lower half of each stratum (AUC), highest sixth minus others (TPR)"
+report.table(rows, caption=f"{caption}. Agreement: rank correlation over samples")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-rises = []
+auc_rises = []
 for attack in (conf, lira):
-    rises.append(samples.rise(samples.auc_by_part(attack, results[slides_score], parts)))
-slides_reliable = {"separate networks agree on the slides' score": slides_agree}
+    auc_rises.append(samples.rise(samples.auc_by_part(attack, results[slides_score], parts)))
+slides_reliable = {"separate networks agree on the accuracy score": slides_agree}
 both_reliable = {
-    "separate networks agree on our score": ours_agree,
+    "separate networks agree on the confidence score": ours_agree,
     "separate networks agree on difficulty": hard_agree,
 }
 report.judge(
     claims,
     tpr_rises=tpr_rise,
     beyond_difficulty=audit.paired_difference(by_score, by_difficulty),
-    risk_rises=audit.least(rises),
+    risk_rises=audit.least(auc_rises),
+    notes={
+        "tpr_rises": f"The TPR of Conf changes by {conf_rise}",
+        "beyond_difficulty": f"Separate networks agree on the score by {ours_agree} only, "
+        f"on difficulty by {hard_agree}: noise can favour difficulty"
+        if ours_agree.high < hard_agree.low
+        else "",
+    },
     checks={
         "tpr_rises": slides_reliable,
         "beyond_difficulty": both_reliable,
@@ -261,11 +271,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Networks that train on a sample are nearly always right about it: then the score is
-# nearly the difficulty, and Conf's AUC within a sixth is nearly the score's definition. LiRA
-# compares with networks without the sample, so it follows difficulty by construction. The slides
-# speak of a model's memorization; reading it sample by sample is ours. All targets share one half
-# of the samples.
+# **Limits.** Networks that train on a sample are nearly always right about it, so its score is
+# nearly its difficulty. Within a sixth, Conf's AUC nearly repeats the definition of the score. LiRA
+# compares a target with networks that did not train on the sample, so it follows difficulty by
+# construction. The slides speak of a model's memorization; its reading by sample is ours. All
+# targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

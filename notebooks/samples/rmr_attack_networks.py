@@ -7,19 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Does the slide's attack network do more than call every sample a member?
+# # Does WeMem's attack network do more than call every sample a member?
 #
-# **Question.** Ours, about the table on RMR in WeMem (Shang et al. 2025). Its attack networks reach
-# 72.9 to 73.2 % where lambda_r is .1 on CIFAR10. The slide reads this as a defence.
+# **Question.** Ours, about the slide on the defence RMR in WeMem (Shang et al. 2025). With RMR at
+# lambda_r = .1, the accuracy of its attack networks falls to between 72.9 and 73.2 % on CIFAR10.
+# The slide takes this fall for protection.
 #
-# **Setup.** Networks are pruned in five rounds, with RMR (a penalty on members with high
-# memorization scores) and without it (Base). The split is the published one in small: members are
-# the larger part of the attacked samples, as in the published code, where they are 73 %.
+# **Setup.** Networks are pruned in five rounds, with RMR (an L2 penalty for members with high
+# memorization scores) and without (*Base*). *NN* is one of the slide's attack networks. As in the
+# published code, most attacked samples are members: 73 % there. n counts target networks.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *A majority guess* calls every sample a member.
-# 2. *The AUC* of the same attack, which does not depend on its threshold.
+# 1. *A majority guess* calls every sample a member. Where NN does not beat it without a defence,
+#    NN's accuracy says nothing about the defence.
+# 2. *NN's AUC* does not depend on a threshold.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100)
@@ -53,12 +55,12 @@ from dataclasses import replace
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.recipe import RMR, Data, Model, Schedule, Setup
 
-best = "RMR .1"  # lambda_r = .1
+best = "RMR"
 claims = report.claims(
     report.Claim(
         "majority_floor",
-        "On networks with RMR .1, the attack network NN is no more accurate than a majority guess",
-        quantity=f"{best}: accuracy of NN minus the share of members",
+        "On networks with RMR, NN is as accurate as a majority guess, within two points",
+        quantity=f"accuracy of NN minus the share of members, networks with {best}",
         within=0.02,
         ours="our control",
         control="a guess that calls every sample a member",
@@ -66,21 +68,21 @@ claims = report.claims(
     ),
     report.Claim(
         "floor_without_defence",
-        "On networks without a defence too, NN is no more accurate than a majority guess",
-        quantity="Base: accuracy of NN minus the share of members",
+        "On networks without a defence, NN is as accurate as a majority guess, within two points",
+        quantity="accuracy of NN minus the share of members, networks without a defence",
         within=0.02,
         ours="our control",
-        control="where this holds, the accuracy of NN says nothing about RMR",
+        control="the same guess, without RMR",
         headline=True,
     ),
     report.Claim(
         "ranks_worse",
-        "NN ranks the members of networks with RMR .1 less well than those of Base",
+        "NN has a lower AUC on networks with RMR than on networks without a defence",
         quantity=f"AUC of NN: {best} minus Base",
         below=0.0,
         margin=0.02,
         ours=True,
-        control="the same scores without a threshold; paired over targets",
+        control="no threshold; paired over targets",
     ),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt},
 )
@@ -88,7 +90,8 @@ claims
 
 # %% [markdown]
 # ## Models
-# The scores come from one network on each fifth of the samples, as the published scores seem to.
+# The memorization scores come from five networks, each trained on one fifth of the samples. The
+# published scores seem to come from five such networks.
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience)
@@ -122,7 +125,8 @@ comparison = lab.compare(variants, {"NN": replace(network, balanced=False)}, pub
 
 # %% [markdown]
 # ## Accuracy above a majority guess
-# Hollow: the slide's CIFAR10, minus the 73.2 % of members in the published split.
+# Hollow points are the slide's accuracies on CIFAR10, minus 73.2 %, the share of members in the
+# published code's split.
 
 # %%
 SLIDE = {"Base": 0.7585 - 0.732, best: 0.7289 - 0.732}
@@ -131,13 +135,13 @@ for name, printed in SLIDE.items():
     guess = comparison.estimate(name, "NN", "majority").value
     gains[name] = audit.mean_ci(comparison.measured(name, "NN", "accuracy") - guess)
     points.append({"network": name, "value": gains[name], "paper": printed})
-above_guess = [f"{gains[name].value:.3f} on {name}" for name in SLIDE]
+beaten = [name for name in SLIDE if gains[name].low > 0]
 report.against_paper(
     points,
     "network",
     source="slide, CIFAR10",
     xlabel="accuracy of NN minus that of a majority guess",
-    title=f"NN beats a majority guess by {' and '.join(above_guess)}",
+    title=f"NN beats a majority guess on {len(beaten)} of {len(SLIDE)} kinds of networks",
 )
 
 # %%
@@ -146,8 +150,8 @@ for name in variants:
     row = {"network": name, "test accuracy": comparison.accuracy(name)}
     row["accuracy of NN"] = comparison.estimate(name, "NN", "accuracy")
     tpr, fpr = audit.own_rates(comparison.attacks[name, "NN"])
-    row["members called members"] = audit.mean_ci(tpr)
-    row["non-members called members"] = audit.mean_ci(fpr)
+    row["TPR of NN"] = audit.mean_ci(tpr)
+    row["FPR of NN"] = audit.mean_ci(fpr)
     row["AUC of NN"] = comparison.estimate(name, "NN")
     rows.append(row)
 majority = comparison.estimate(best, "NN", "majority").value
@@ -172,9 +176,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, and one of the slide's four attack networks. The
-# non-members of the test part are in both halves, as in the published code. Few targets share one
-# half of the samples and one set of shadow models.
+# **Limits.** One data set, one architecture, and one of the slide's four attack networks. On the
+# slide, NN beats a majority guess on networks without a defence: where our NN does not, it is a
+# weaker attack than the slide's. As in the published code, targets and shadow models share their
+# non-members from the test set. All targets share one half of the samples and one set of shadow
+# models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

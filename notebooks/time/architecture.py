@@ -10,19 +10,19 @@
 # # Do deeper and more complex networks leak more membership?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that deeper, more complex
-# architectures lead "to more severe final privacy risks" (section on architecture). The paper
-# itself is not at hand: definitions and borders are ours.
+# architectures lead "to more severe final privacy risks" (section on architecture). The article
+# defines nothing: definitions and borders are ours.
 #
-# **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN). The attack
-# LiRA judges every network. A sample's TPR and FPR are how often it is called a member of
-# networks that trained on it, and of the others. TPR minus FPR is its vulnerability.
+# **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN). A sample's
+# *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of networks that trained
+# on it, minus the same for other networks. n counts pairs of networks with complementary members.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
 # 1. *Depth alone*: the deep CNN against the shallow CNN.
-# 2. *Equal gap in loss*: the loss on non-members minus the loss on members. The WRN may only
-#    overfit more.
-# 3. *Hardness by other networks*: judges, which no attack knows, say which samples are hard.
+# 2. *Equal gap in loss* (loss on non-members minus loss on members): the WRN could leak more only
+#    because it overfits more.
+# 3. *Hardness by judges*: networks that no attack uses measure which samples are hard.
 
 # %% tags=["parameters"]
 shallow = "cnn2"  # a shallow CNN (reading note: a shallow CNN)
@@ -61,15 +61,16 @@ from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
 architecture = "section on architecture"
-vulnerability = f"mean TPR minus FPR (threshold at an FPR of {rate:g})"
-wide_minus_shallow = f"{wide} minus {shallow}"
+vulnerability = f"mean TPR minus FPR (LiRA's threshold at an FPR of {rate:g})"
+shallow_cnn, deep_cnn, wrn = "shallow CNN", "deep CNN", "WRN"
+wrn_minus_shallow = f"{wrn} minus {shallow_cnn}"
 part = 0.9  # of the last leak of the shallow CNN (ours)
 small = 0.08  # a quarter of what the WRN adds on the pilot seeds
 claims = report.claims(
     report.Claim(
         "riskier",
         "After training, samples are more vulnerable in the WRN than in the shallow CNN",
-        quantity=f"{vulnerability} after training, {wide_minus_shallow}",
+        quantity=f"{vulnerability} after training: {wrn_minus_shallow}",
         above=0.0,
         margin=0.05,
         paper="article",
@@ -80,9 +81,9 @@ claims = report.claims(
     ),
     report.Claim(
         "faster",
-        "The WRN reaches the shallow CNN's leak earlier",
-        quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value in "
-        f"{shallow}, {wide_minus_shallow}",
+        f"The WRN reaches {part:.0%} of the shallow CNN's final leakage at an earlier epoch",
+        quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value in the "
+        f"{shallow_cnn}: {wrn_minus_shallow}, in epochs",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",
@@ -92,20 +93,20 @@ claims = report.claims(
     ),
     report.Claim(
         "uneven",
-        "Hard and easy samples differ more in vulnerability in the WRN",
-        quantity="TPR minus FPR of the hardest quarter minus that of the easiest, "
-        f"{wide_minus_shallow}",
+        "Hard and easy samples differ more in vulnerability in the WRN than in the shallow CNN",
+        quantity="TPR minus FPR, hardest minus easiest quarter of the samples: "
+        f"{wrn_minus_shallow}",
         above=0.0,
         margin=0.1,
         paper="article",
         quote="some ‘easy’ samples remain secure while ‘hard’ samples become extremely vulnerable",
         section=architecture,
-        control="hardness by networks that no attack knows",
+        control="hardness is measured by networks that no attack uses",
     ),
     report.Claim(
         "depth_alone",
-        "Depth alone hardly changes how vulnerable samples are",
-        quantity=f"{vulnerability} after training, {deep} minus {shallow}",
+        f"Depth alone, from shallow to deep CNN, changes mean vulnerability by less than {small:g}",
+        quantity=f"{vulnerability} after training: {deep_cnn} minus {shallow_cnn}",
         within=small,
         ours="our control",
         control="plain CNNs that differ in the number of convolutions",
@@ -114,14 +115,14 @@ claims = report.claims(
     report.Claim(
         "at_equal_gap",
         "At an equal gap in loss, samples are more vulnerable in the WRN than in the deep CNN",
-        quantity=f"{vulnerability} at the smaller of both last gaps, {wide} minus {deep}",
+        quantity=f"{vulnerability} at the smaller of the two final gaps: {wrn} minus {deep_cnn}",
         above=0.0,
         margin=0.05,
         ours="our control",
-        control="gap in loss; the network with the wider gap at an earlier epoch",
+        control="equal gap in loss: the network with the wider gap is read at an earlier epoch",
         headline=True,
     ),
-    regime={"member accuracy of deep CNN and WRN": 0.95, "test accuracy": learnt},
+    regime={"lower member accuracy of deep CNN and WRN": 0.95, "lowest test accuracy": learnt},
 )
 claims
 
@@ -142,14 +143,14 @@ own = TrajectoryStudy(
     compared=compared,
 )
 studies = {
-    shallow: replace(own, model=Model(shallow, width)),
-    deep: replace(own, model=Model(deep, width)),
-    wide: replace(own, model=Model(wide, wide_width, dropout=dropout)),
+    shallow_cnn: replace(own, model=Model(shallow, width)),
+    deep_cnn: replace(own, model=Model(deep, width)),
+    wrn: replace(own, model=Model(wide, wide_width, dropout=dropout)),
 }
 
 # %%
 attacks = {name: study.attacks() for name, study in studies.items()}
-losses = {name: studies[name].fits("loss") for name in (deep, wide)}
+losses = {name: studies[name].fits("loss") for name in (deep_cnn, wrn)}
 answers = own.signals(own.judges(judges, share))
 comparison = lab.compare(
     {name: study.trained for name, study in studies.items()},
@@ -161,8 +162,8 @@ found = {name: over_time.read(results, each) for name, each in attacks.items()}
 loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %% [markdown]
-# ## Leak by epoch
-# Mean TPR minus FPR over samples, with its 95 % interval.
+# ## Leakage by epoch
+# Bands are 95 % intervals of the mean over samples.
 
 # %%
 measure = trajectories.mean_advantage
@@ -171,7 +172,7 @@ points = []
 for name in studies:
     for epoch, value in zip(checkpoints, means[name], strict=True):
         points.append({"network": name, "epoch": epoch, "value": value})
-difference = over_time.contrast(measure, [found[wide]], [found[shallow]], rule=rate)[-1]
+difference = over_time.contrast(measure, [found[wrn]], [found[shallow_cnn]], rule=rate)[-1]
 effect = report.effect(difference, "more", "less", "not significantly more")
 report.curves(
     points,
@@ -179,13 +180,13 @@ report.curves(
     hue="network",
     null=0.0,
     level="no leak",
-    title=f"After training, samples are {effect} vulnerable in {wide} than in {shallow}",
+    title=f"Samples are {effect} vulnerable in the WRN than in the shallow CNN",
     ylabel="mean TPR minus FPR",
 )
 
 # %% [markdown]
 # ## Hard and easy samples
-# Hardness is the mean loss over training, by the judges that trained on the sample.
+# A sample's hardness is its mean loss over training, in the judges that trained on it.
 
 # %%
 signals = {epoch: [results[step] for step in each] for epoch, each in answers.items()}
@@ -200,12 +201,12 @@ for name, each in found.items():
     row["TPR minus FPR"] = means[name][-1]
     row["hard minus easy"] = over_time.jackknife(uneven, each, **hardness, rule=rate)[-1]
     rows.append(row)
-caption = f"After training, {compared} networks of each"
-report.table(rows, caption=f"{caption}; hard minus easy: TPR minus FPR of the extreme quarters")
+kinds = f"Shallow CNN: {shallow}, deep CNN: {deep}, WRN: {wide}; {compared} networks of each"
+report.table(rows, caption=f"{kinds}. Hard minus easy: in TPR minus FPR, quarters of the samples")
 
 # %% [markdown]
 # ## Equal gap in loss
-# Read the figure upwards, where the lines have the same gap.
+# Compare points of the two lines with the same gap. A line joins the epochs of one architecture.
 
 # %%
 points = []
@@ -214,7 +215,7 @@ for name, each in loss.items():
     for epoch, x, y in zip(checkpoints, gaps, means[name], strict=True):
         if epoch >= epochs / 5:
             points.append({"network": name, "gap": x, "vulnerability": y})
-four = found[wide], loss[wide], found[deep], loss[deep]
+four = found[wrn], loss[wrn], found[deep_cnn], loss[deep_cnn]
 at_gap = over_time.jackknife(trajectories.advantage_at_gap, *four, rule=rate)
 effect = report.effect(at_gap, "more", "less", "not significantly more")
 report.tradeoff(
@@ -225,7 +226,7 @@ report.tradeoff(
     null=0.0,
     level="no leak",
     better="",
-    title=f"At an equal gap in loss, samples are {effect} vulnerable in {wide}",
+    title=f"At an equal gap in loss, samples are {effect} vulnerable in the WRN",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
 )
@@ -234,11 +235,12 @@ report.tradeoff(
 # ## Verdicts
 
 # %%
-two = [found[wide]], [found[shallow]]
-reached = over_time.jackknife(
-    trajectories.epochs_to_reach, found[shallow], found[wide], part=part, rule=rate
-)
-members = [comparison.estimate(name, "", "member accuracy") for name in (deep, wide)]
+two = [found[wrn]], [found[shallow_cnn]]
+both = found[shallow_cnn], found[wrn]
+reached = over_time.jackknife(trajectories.epochs_to_reach, *both, part=part, rule=rate)
+deeper = [found[deep_cnn]], [found[shallow_cnn]]
+depth_alone = over_time.contrast(measure, *deeper, rule=rate)[-1]
+members = [comparison.estimate(name, "", "member accuracy") for name in (deep_cnn, wrn)]
 accuracies = [comparison.accuracy(name) for name in studies]
 checks = {f"LiRA beats guessing on {row['network']}": row["AUC of LiRA"].low > 0.5 for row in rows}
 report.judge(
@@ -246,19 +248,20 @@ report.judge(
     riskier=difference,
     faster=reached[-1],
     uneven=over_time.contrast(uneven, *two, **hardness, rule=rate)[-1],
-    depth_alone=over_time.contrast(measure, [found[deep]], [found[shallow]], rule=rate)[-1],
+    depth_alone=depth_alone,
     at_equal_gap=at_gap,
     checks={claim.name: checks for claim in claims},
     regime={
-        "member accuracy of deep CNN and WRN": min(each.value for each in members),
-        "test accuracy": min(each.value for each in accuracies),
+        "lower member accuracy of deep CNN and WRN": min(each.value for each in members),
+        "lowest test accuracy": min(each.value for each in accuracies),
     },
 )
 
 # %% [markdown]
-# **Limits.** The WRN differs from the CNNs in more than depth: BatchNorm, shortcuts, parameters.
-# At an equal gap one of two networks is at an earlier epoch. The shallow CNN fits its members
-# less than the others do.
+# **Limits.** The WRN differs from the CNNs in more than depth: BatchNorm, shortcuts, number of
+# parameters. The shallow CNN fits its members less than the others. At an equal gap in loss, the
+# network with the wider gap is read at an earlier epoch. The gap is itself a trace of membership,
+# so this control may remove part of the leakage.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,20 +9,20 @@
 # %% [markdown]
 # # Do networks encode membership faster on harder data?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that "more complex datasets lead to
-# a faster, more extensive, and more varied encoding" (section on dataset complexity). The paper
-# itself is not at hand: definitions and borders are ours.
+# **Question.** An article on Dynamics (Chen et al. 2025) says that "more complex datasets lead to a
+# faster, more extensive, and more varied encoding" (section on dataset complexity). The article
+# defines nothing: definitions and borders are ours.
 #
-# **Setup.** The attack LiRA judges every network at several epochs. A sample's TPR and FPR are
-# how often it is called a member of networks that trained on it, and of the others. TPR minus FPR
-# is its vulnerability.
+# **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of
+# networks that trained on it, minus the same for other networks. *Leakage* is its mean over
+# samples, at several epochs. n counts pairs of networks with complementary members.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Each data set's own level*: harder data may leak earlier only because they leak more in the
-#    end. The *delay* is the mean share of the training at which a data set's own leak arises.
-# 2. *Permuted membership*: the same attack where there is nothing to find. Its speed is
-#    subtracted.
+# 1. *Each data set's own level*: networks that leak more in the end reach a given level earlier.
+#    The *delay* is the mean epoch at which a data set's own final leakage arises, as a share of the
+#    training.
+# 2. *Permuted membership*: the same attack where there is nothing to find.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
@@ -60,9 +60,9 @@ part = 0.9  # of the last leak on the simpler data (ours)
 claims = report.claims(
     report.Claim(
         "faster",
-        "Networks on the harder data reach the same leak earlier",
+        "Networks on the harder data reach the same leakage at an earlier epoch",
         quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value on "
-        f"{simple}, {harder_minus_simpler}",
+        f"{simple}: {harder_minus_simpler}, in epochs",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",
@@ -73,9 +73,9 @@ claims = report.claims(
     ),
     report.Claim(
         "speed",
-        "Samples of the harder data move faster in the plane of FPR and TPR",
-        quantity="mean length of a sample's path per epoch, minus permuted membership, "
-        f"{harder_minus_simpler}",
+        "TPR and FPR of samples change faster on the harder data",
+        quantity="mean path length of a sample in the plane of FPR and TPR, per epoch and minus "
+        f"that with permuted membership: {harder_minus_simpler}",
         above=0.0,
         margin=0.002,
         paper="article",
@@ -85,8 +85,8 @@ claims = report.claims(
     ),
     report.Claim(
         "extensive",
-        "More samples of the harder data end highly vulnerable",
-        quantity="share of samples with TPR of .8 or more and FPR of .2 or less, "
+        "More samples end highly vulnerable on the harder data",
+        quantity="share of samples with a TPR of at least .8 and an FPR of at most .2: "
         f"{harder_minus_simpler}",
         above=0.0,
         margin=0.05,
@@ -97,12 +97,12 @@ claims = report.claims(
     ),
     report.Claim(
         "own_level",
-        "Of their own final leak, the harder data leak a larger part early",
-        quantity=f"delay, a share of the training, {harder_minus_simpler}",
+        "Relative to their own final leakage, networks on the harder data leak earlier",
+        quantity=f"delay of the leakage, as a share of the training: {harder_minus_simpler}",
         below=0.0,
         margin=0.1,
         ours="our control",
-        control="each data set's own final leak",
+        control="each data set's own final leakage",
         headline=True,
     ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
@@ -139,8 +139,8 @@ found = {name: over_time.read(results, each) for name, each in attacks.items()}
 null = {name: over_time.read(results, each) for name, each in permuted.items()}
 
 # %% [markdown]
-# ## Leak by epoch
-# Mean TPR minus FPR over samples, with its 95 % interval.
+# ## Leakage by epoch
+# Bands are 95 % intervals of the mean over samples.
 
 # %%
 points = []
@@ -158,7 +158,7 @@ report.curves(
     hue="data",
     null=0.0,
     level="no leak",
-    title=f"Networks on {data} reach the same leak {effect}",
+    title=f"Networks on {data} reach the same leakage {effect}",
     ylabel="mean TPR minus FPR",
 )
 
@@ -166,16 +166,17 @@ report.curves(
 rows = []
 for name, epoch in ((simple, on_simpler), (data, on_harder)):
     row = {"data": name, "test accuracy": comparison.accuracy(name)}
-    row["epoch of the same leak"] = epoch
+    row["epoch of equal leakage"] = epoch
     speed = over_time.jackknife(trajectories.mean_speed, found[name], null[name], rule=rate)
-    row["speed, per epoch"] = speed
+    row["speed"] = speed
     row["highly vulnerable"] = over_time.jackknife(trajectories.high_share, found[name], rule=rate)[
         -1
     ]
     row["delay"] = over_time.jackknife(trajectories.delay, found[name], rule=rate)
     rows.append(row)
-caption = f"{networks} networks of each; same leak: {part:.0%} of the last on {simple}"
-report.table(rows, caption=f"{caption}; delay .5: the leak grows evenly")
+equal = f"Equal leakage: {part:.0%} of the last on {simple}"
+others = "Speed: path length per epoch. Delay: .5 if leakage grows evenly"
+report.table(rows, caption=f"{equal}. {others}. {networks} networks of each")
 
 # %% [markdown]
 # ## Verdicts
@@ -203,9 +204,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, so this is one comparison. Epochs
-# between checkpoints are interpolated. `plane` asks how much the same networks leak, at an equal
-# gap in loss too: its answers are not independent of these.
+# **Limits.** Two data sets differ in more than difficulty, and this is one pair of them. Epochs
+# between checkpoints are interpolated. The page on the vulnerability plane attacks the same
+# networks: its answers are not independent of these.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

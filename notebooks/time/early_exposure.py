@@ -10,21 +10,20 @@
 # # Is it settled early which samples end vulnerable?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
-# eventually be vulnerable show this predisposition by just epoch 150" (section on early
-# exposure). It does not say of how many epochs: 150 of 400 is 37.5 % of the training, 150 of 200
-# is 75 %. We judge both.
+# eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure),
+# but not of how many epochs. We judge 150 of 200 (75 %) and 150 of 400 (37.5 %).
 #
-# **Setup.** The attack LiRA judges halves of the networks at several epochs. *Flagged* are the
-# tenth of the samples with the largest TPR minus FPR: how often a sample is called a member of
-# networks that trained on it, minus the same for the others. *Vulnerable* are those flagged after
-# training (both ours).
+# **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of
+# networks that trained on it, minus the same for other networks. At each epoch LiRA *flags* the
+# most vulnerable tenth of the samples. *Vulnerable samples* are those flagged after training. Both
+# are our definitions. n counts pairs of networks with complementary members.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *A constant learning rate*: where the rate falls to 0, nothing can change late.
-# 2. *Other networks*: the same networks share their luck at both epochs. Halves share no shadow
-#    model.
-# 3. *Hardness by judges*, networks that no attack knows.
+# 1. *A constant learning rate*: where the rate falls to 0, little can change late.
+# 2. *Other networks*: on the same networks, chance errors at both epochs are the same. Halves of
+#    the networks share no shadow model.
+# 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -64,11 +63,12 @@ from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 early_part, late_part = f"{100 * early / epochs:g} %", f"{100 * late / epochs:g} %"
 section = "section on early exposure"
 quote = "over 70% of samples that will eventually be vulnerable show this predisposition"
-flagged = "share of the vulnerable samples flagged by the same networks at"
+vulnerable = "the vulnerable samples"
+flagged = "share of the vulnerable samples that are flagged on the same networks at"
 claims = report.claims(
     report.Claim(
         "by_late",
-        f"At {late_part} of the training over 70 % of the vulnerable samples are flagged",
+        f"At {late_part} of the training, LiRA flags over 70 % of the samples that end vulnerable",
         quantity=f"{flagged} {late_part} of the training",
         above=0.7,
         margin=0.1,
@@ -80,7 +80,7 @@ claims = report.claims(
     ),
     report.Claim(
         "by_early",
-        f"At {early_part} of the training over 70 % of the vulnerable samples are flagged",
+        f"At {early_part} of the training, LiRA flags over 70 % of the samples that end vulnerable",
         quantity=f"{flagged} {early_part} of the training",
         above=0.7,
         margin=0.1,
@@ -92,7 +92,7 @@ claims = report.claims(
     ),
     report.Claim(
         "constant_rate",
-        f"With a constant learning rate over 70 % are flagged at {late_part}, too",
+        f"With a constant learning rate, LiRA at {late_part} flags over 70 % of {vulnerable}",
         quantity=f"{flagged} {late_part} of the training, constant learning rate",
         above=0.7,
         margin=0.1,
@@ -102,19 +102,19 @@ claims = report.claims(
     ),
     report.Claim(
         "hard_early",
-        f"At {early_part} of the training hard samples are already more vulnerable",
+        f"At {early_part} of the training, hard samples are more vulnerable than easy samples",
         quantity=f"mean TPR minus FPR at epoch {early}, hardest quarter minus easiest quarter",
         above=0.0,
         margin=0.1,
         paper="article",
         quote="samples difficult for the model to learn become vulnerable early in training",
         section="summary",
-        control="hardness by networks that no attack knows",
+        control="hardness is measured by networks that no attack uses",
     ),
     report.Claim(
         "other_networks",
-        "Other networks find most of the vulnerable samples vulnerable, too",
-        quantity="share of the vulnerable samples that other networks flag after training",
+        "On other networks, LiRA flags more than half of the same vulnerable samples",
+        quantity="share of the vulnerable samples flagged on other networks after training",
         above=0.5,
         margin=0.15,
         ours="our control",
@@ -164,13 +164,14 @@ hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 
 # %% [markdown]
 # ## Vulnerable samples that are already flagged
+# After training, all vulnerable samples are flagged on the same networks, by definition.
 
 # %%
 points = []
 for name, each in shares.items():
-    for by, values in (("the same networks", each.same), ("other networks", each.other)):
+    for by, values in (("on the same networks", each.same), ("on other networks", each.other)):
         for epoch, value in zip(checkpoints, values, strict=True):
-            point = {"learning rate": name, "flagged by": by, "epoch": epoch}
+            point = {"learning rate": name, "flagged": by, "epoch": epoch}
             points.append(point | {"value": value})
 at_early, at_late = checkpoints.index(early), checkpoints.index(late)
 same = shares["falling rate"].same
@@ -178,13 +179,13 @@ shown = [f"{100 * same[at].value:.0f} %" for at in (at_early, at_late)]
 report.curves(
     points,
     "epoch",
-    hue="flagged by",
+    hue="flagged",
     facet="learning rate",
     null=0.7,
     level="article",
     title=f"{shown[0]} of the vulnerable samples are flagged by epoch {early}, "
     f"{shown[1]} by epoch {late}",
-    ylabel="share of the vulnerable samples",
+    ylabel="share of vulnerable samples",
 )
 
 # %%
@@ -193,16 +194,17 @@ for name, each in shares.items():
     row = {"learning rate": name}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
-    row[f"epoch {early}"] = each.same[at_early]
-    row[f"epoch {late}"] = each.same[at_late]
-    row["other networks, at the end"] = each.other[-1]
+    row[f"flagged, epoch {early}"] = each.same[at_early]
+    row[f"flagged, epoch {late}"] = each.same[at_late]
+    row["on other networks, at the end"] = each.other[-1]
     rows.append(row)
-caption = f"Flagged share of the vulnerable samples, by halves of {networks // 2} networks"
+caption = f"Flagged: share of the vulnerable samples, on halves of {networks // 2} networks"
 report.table(rows, caption=caption)
 
 # %% [markdown]
 # ## Hard samples
-# The hardest quarter of the samples minus the easiest quarter, by the mean loss of the judges.
+# The line is the hardest quarter of the samples minus the easiest quarter. Hardness is the mean
+# loss of the judges.
 
 # %%
 harder = over_time.jackknife(prediction.hard_minus_easy, found, **hardness, rule=rate)
@@ -214,8 +216,8 @@ report.curves(
     points,
     "epoch",
     null=0.0,
-    title=f"By epoch {early} hard samples are {effect} vulnerable than easy ones",
-    ylabel="TPR minus FPR, hard minus easy",
+    title=f"By epoch {early}, hard samples are {effect} vulnerable than easy samples",
+    ylabel="TPR minus FPR: hard minus easy samples",
 )
 
 # %% [markdown]
@@ -240,8 +242,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Images of 8 × 8 pixels are not "complex datasets". With a constant learning rate the
-# training may not be finished. Halves attack with fewer shadow models than all networks do.
+# **Limits.** The article speaks of complex data sets; images of 8 × 8 pixels are none. With a
+# constant learning rate, the training may not be finished. Halves attack with fewer shadow models
+# than all networks would.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

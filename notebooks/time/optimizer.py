@@ -10,18 +10,20 @@
 # # Does SAM suppress the encoding of membership?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that sharpness-aware minimization
-# "actively suppresses the encoding of membership information compared to standard" SGD (section
-# on the optimizer). The paper itself is not at hand: definitions and borders are ours.
+# (SAM) "actively suppresses the encoding of membership information compared to standard" SGD
+# (section on the optimizer). The article gives no definitions: those here, and the borders, are
+# ours.
 #
-# **Setup.** A step of SAM goes uphill first, by `rho`, and takes the gradient there. SGD and SAM
-# train the same networks for the same number of epochs. The attacks are LiRA and RMIA.
+# **Setup.** A step of SAM first moves the weights uphill, and takes the gradient there. SGD and SAM
+# train the same networks for the same number of epochs. The attacks are LiRA and RMIA; RMIA attacks
+# all checkpoints, so it serves for matched AUC. n counts networks, or pairs of networks where it is
+# half as large.
 #
 # **Controls.** Control 1 decides.
 #
-# 1. *Early stopping*: earlier epochs of SGD at matched attack AUC, where they leak as much as
-#    SAM's end.
-# 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched attack
-#    AUC.
+# 1. *Early stopping*: earlier epochs of SGD, where RMIA has the same AUC as after training with SAM
+#    (*matched AUC*).
+# 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -57,8 +59,8 @@ sam_minus_sgd = "SAM minus SGD"
 claims = report.claims(
     report.Claim(
         "final",
-        "After training, SAM's networks leak less than SGD's",
-        quantity=f"AUC of LiRA after training, {sam_minus_sgd}",
+        "Networks trained with sharpness-aware minimization (SAM) leak less than with SGD",
+        quantity=f"AUC of LiRA after training: {sam_minus_sgd}",
         below=0.0,
         margin=0.02,
         paper="article",
@@ -67,11 +69,13 @@ claims = report.claims(
         control="the same number of epochs; paired networks",
         headline=True,
     ),
-    report.early_stopping_claim("early_stopping", "SAM's networks", "RMIA", headline=True),
+    report.early_stopping_claim(
+        "early_stopping", "networks trained with SAM", "RMIA", headline=True
+    ),
     report.Claim(
         "generalizes",
-        "SAM's networks are more accurate on test samples",
-        quantity=f"test accuracy after training, {sam_minus_sgd}",
+        "Networks trained with SAM are more accurate on test samples than with SGD",
+        quantity=f"test accuracy after training: {sam_minus_sgd}",
         above=0.0,
         margin=0.02,
         paper="article",
@@ -81,22 +85,22 @@ claims = report.claims(
     ),
     report.Claim(
         "into_high",
-        "With SAM fewer samples become highly vulnerable between two checkpoints",
-        quantity="share of the other samples that reach TPR of .8 or more at FPR of .2 or less, "
-        f"mean over intervals, {sam_minus_sgd}",
+        "With SAM, fewer samples become highly vulnerable from one checkpoint to the next",
+        quantity="share of samples that newly reach TPR ≥ .8 and FPR ≤ .2, among those below, mean "
+        f"over checkpoints: {sam_minus_sgd}",
         below=0.0,
         margin=0.015,
-        ours="after a reading note",
+        ours="after a reading note on the paper",
         control="the same checkpoints; paired networks",
     ),
     report.Claim(
         "gap",
-        "At matched AUC of RMIA, SAM's networks have a narrower generalization gap",
-        quantity="generalization gap at matched AUC of RMIA, SAM minus SGD's earlier epochs",
+        "At matched AUC of RMIA, SAM has a narrower generalization gap than SGD",
+        quantity="generalization gap at matched AUC of RMIA: SAM minus SGD's earlier epochs",
         below=0.0,
         margin=0.02,
-        ours="after arXiv 2310.00488, where SAM leaks more",
-        control="SGD's earlier epochs; each network at its own AUC",
+        ours="after arXiv 2310.00488, which finds that SAM leaks more",
+        control="earlier epochs of SGD, at the AUC of each network with SAM",
     ),
     regime={"member accuracy of SGD": 0.95, "test accuracy": learnt},
 )
@@ -132,9 +136,9 @@ results = comparison.results
 found = {name: over_time.read(results, each) for name, each in attacks.items()}
 
 # %% [markdown]
-# ## Leak by epoch
-# A sample's TPR and FPR are how often LiRA calls it a member of networks that trained on it, and
-# of the others.
+# ## Leakage by epoch
+# A sample's TPR is how often LiRA calls it a member of networks that trained on it, its FPR the
+# same for networks that did not.
 
 # %%
 points = []
@@ -150,13 +154,13 @@ report.curves(
     hue="optimizer",
     null=0.0,
     level="no leak",
-    title=f"After training, SAM's networks leak {effect} SGD's",
-    ylabel="mean TPR minus FPR",
+    title=f"After training, networks with SAM leak {effect} with SGD",
+    ylabel="mean TPR minus FPR of LiRA",
 )
 
 # %% [markdown]
 # ## Early stopping
-# Down and right is better. Each line joins the epochs of one optimizer.
+# Each line joins the epochs of one optimizer.
 
 # %%
 stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
@@ -181,10 +185,10 @@ for name in studies:
     row["AUC of LiRA"] = comparison.estimate(name, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(name, "RMIA")
     entry = over_time.jackknife(trajectories.mean_entry_share, found[name], rule=rate)
-    row["become highly vulnerable"] = entry
+    row["enter high risk"] = entry
     rows.append(row)
-caption = f"After training, {networks} networks of each; last: share in an interval"
-report.table(rows, caption=caption)
+entering = "Enter high risk: share of samples that do so from one checkpoint to the next"
+report.table(rows, caption=f"After training, {networks} networks of each. {entering}")
 
 # %% [markdown]
 # ## Verdicts
@@ -211,9 +215,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A step of SAM takes two gradients, so it costs twice as much. SAM's last epochs have
-# a low learning rate, SGD's earlier epochs do not: a shorter training with SGD was not run.
-# Whether SAM's solutions are flatter is not measured.
+# **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. SAM fits members less
+# after the same epochs; only the claims at matched AUC take this into account. SAM's last epochs
+# have a low learning rate, SGD's earlier epochs do not: we run no shorter training with SGD. We do
+# not measure whether SAM's solutions are flatter.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

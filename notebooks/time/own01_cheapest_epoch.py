@@ -13,16 +13,16 @@
 # crucial opportunity for proactive intervention" (section on early exposure). It names no signal
 # and no intervention: this page is ours.
 #
-# **Setup.** A sample's *exposure* is TPR minus FPR of the attack LiRA: how often it is called a
-# member of networks that trained on it, minus the same for the others. *Flagged* are the tenth of
-# the samples with the largest exposure after training. We predict exposure from the mean loss of
-# a few other networks.
+# **Setup.** A sample's *exposure* is LiRA's TPR minus FPR: how often it is called a member of
+# networks that trained on it, minus the same for other networks. The *most exposed* tenth is chosen
+# after training. We predict exposure from the mean loss of a few other networks (*judges*). n
+# counts pairs of networks with complementary members.
 #
 # **Controls.** Controls 1 and 2 decide.
 #
-# 1. *An attack at the same epoch* by other networks, as a signal.
-# 2. *Everybody*: early stopping lowers the exposure of all samples.
-# 3. *Other networks*: signal and exposure come from networks that share no shadow model.
+# 1. *LiRA at the same epoch*, on other networks, as the signal.
+# 2. *All samples*: early stopping lowers everyone's exposure. Does it help the most exposed more?
+# 3. *Other networks*: signal and exposure share no shadow model.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -58,30 +58,32 @@ from leak_atlas.localization.difficulty import difficulty, mean_loss_until
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
 correlation = "rank correlation with exposure after training"
+of_judges = f"mean loss of {judges} networks until epoch {cheap}"
+exposed = "the most exposed samples"
 ours = "our question"
 claims = report.claims(
     report.Claim(
         "beyond_attack",
-        f"At epoch {cheap} the loss predicts exposure better than an attack does",
-        quantity=f"{correlation}, mean loss until epoch {cheap} minus LiRA at epoch {cheap}",
+        f"The loss until epoch {cheap} predicts final exposure better than LiRA at epoch {cheap}",
+        quantity=f"{correlation}: {of_judges} minus LiRA at epoch {cheap}",
         above=0.0,
         margin=0.1,
         ours=ours,
-        control="an attack by other networks at the same epoch",
+        control="LiRA on other networks at the same epoch",
         headline=True,
     ),
     report.Claim(
         "like_final_attack",
-        f"The loss until epoch {cheap} predicts exposure like an attack after training",
-        quantity=f"{correlation}, mean loss until epoch {cheap} minus LiRA after training",
+        f"The loss until epoch {cheap} predicts final exposure like LiRA after training, within .1",
+        quantity=f"{correlation}: {of_judges} minus LiRA after training",
         within=0.1,
         ours=ours,
-        control="an attack by other networks after training",
+        control="LiRA on other networks after training",
     ),
     report.Claim(
         "few_find",
-        f"The loss of {few} networks finds over a quarter of the flagged samples by epoch {cheap}",
-        quantity=f"share of the flagged found, mean loss of {few} networks until epoch {cheap}",
+        f"The loss of {few} networks until epoch {cheap} finds over a quarter of {exposed}",
+        quantity=f"share of {exposed} found, mean loss of {few} networks until epoch {cheap}",
         above=0.25,
         margin=0.2,
         ours=ours,
@@ -89,18 +91,18 @@ claims = report.claims(
     ),
     report.Claim(
         "stop_protects",
-        f"Stopping at epoch {stop} leaves a smaller part of the exposure of flagged samples",
-        quantity=f"part of the final exposure left at epoch {stop}, flagged minus all samples",
+        f"Stopping at epoch {stop} protects {exposed} more than all samples",
+        quantity=f"part of the final exposure left at epoch {stop}: most exposed minus all samples",
         below=0.0,
         margin=0.1,
         ours="our control",
-        control="all samples; flagged by other networks",
+        control="all samples; the most exposed are chosen on other networks",
         headline=True,
     ),
     report.Claim(
         "stop_costs",
         f"Stopping at epoch {stop} costs test accuracy",
-        quantity=f"test accuracy after training minus at epoch {stop}",
+        quantity=f"test accuracy after training minus that at epoch {stop}",
         above=0.0,
         margin=0.02,
         ours=ours,
@@ -148,9 +150,10 @@ at_cheap, at_stop = after.index(cheap), after.index(stop)
 
 # %% [markdown]
 # ## Signals by epoch
+# The loss is the mean until an epoch; LiRA attacks other networks at that epoch.
 
 # %%
-names = {"attack": "LiRA by other networks", all_judges: all_judges, few_judges: few_judges}
+names = {"attack": "LiRA on other networks", all_judges: all_judges, few_judges: few_judges}
 points = []
 for name, label in names.items():
     for epoch, value in zip(after, foresight[name].correlation, strict=True):
@@ -163,8 +166,8 @@ report.curves(
     hue="signal",
     null=0.0,
     level="chance",
-    title=f"At epoch {cheap} the loss predicts exposure {effect} than an attack",
-    ylabel="rank correlation with exposure after training",
+    title=f"Until epoch {cheap} the loss predicts final exposure {effect} than LiRA",
+    ylabel="rank correlation with final exposure",
 )
 
 # %%
@@ -174,28 +177,32 @@ for name, label in names.items():
         at = after.index(epoch)
         row = {"signal": label, "until epoch": epoch}
         row["rank correlation"] = foresight[name].correlation[at]
-        row["flagged samples found"] = foresight[name].found[at]
+        row["most exposed samples found"] = foresight[name].found[at]
         rows.append(row)
-report.table(rows, caption=f"Share of the flagged found: chance is {flags:g}")
+chance = f"Share of the most exposed samples found: chance is {flags:g}"
+report.table(rows, caption=f"Rank correlation with final exposure. {chance}")
 
 # %% [markdown]
 # ## Early stopping
+# Exposure at an epoch is shown as a part of the exposure after training.
 
 # %%
 exposure = prediction.exposure_of_flagged(halved, flags, rate)
 points = []
-for group, left in (("flagged", exposure.flagged_left), ("all samples", exposure.everybody_left)):
+groups = {"most exposed": exposure.flagged_left, "all samples": exposure.everybody_left}
+for group, left in groups.items():
     for epoch, value in zip(after, left, strict=True):
         points.append({"samples": group, "epoch": epoch, "value": value})
 protects = exposure.left_difference[at_stop]
-effect = report.effect(protects, "larger", "smaller", "not significantly smaller")
+words = "a larger part of it", "a smaller part of it", "no significantly smaller part"
+effect = report.effect(protects, *words)
 report.curves(
     points,
     "epoch",
     hue="samples",
     null=1.0,
     level="exposure after training",
-    title=f"At epoch {stop} a {effect} part of exposure is left for flagged samples",
+    title=f"At epoch {stop}, the most exposed samples have {effect} than all samples",
     ylabel="part of the final exposure",
 )
 
@@ -204,9 +211,10 @@ report.curves(
 
 # %%
 stopped = comparison.checkpoints["networks"][0]
+parts_left = ", ".join(f"{left[at_stop]} ({name})" for name, left in groups.items())
 checks = {
     "LiRA beats guessing": comparison.leak("networks", "LiRA")["auc"].low > 0.5,
-    "flagged samples are exposed": exposure.flagged[-1],
+    "the most exposed samples are exposed on other networks": exposure.flagged[-1],
 }
 report.judge(
     claims,
@@ -215,6 +223,7 @@ report.judge(
     few_find=foresight[few_judges].found[at_cheap],
     stop_protects=protects,
     stop_costs=comparison.accuracy_difference("networks", stopped),
+    notes={"stop_protects": f"Part left: {parts_left}"},
     checks={claim.name: checks for claim in claims},
     regime={
         "member accuracy": comparison.estimate("networks", "", "member accuracy"),
@@ -223,9 +232,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** How much early stopping leaves depends on the epoch and on LiRA's threshold. Judges
-# train on more of the pool than attacked networks do. An epoch of a long training is not the last
-# epoch of a short one.
+# **Limits.** What early stopping leaves depends on the epoch and on LiRA's threshold. LiRA at an
+# early epoch is a weak rival, as little leaks by then; so the second claim compares the loss with
+# LiRA after training. Judges train on more of the pool than attacked networks do. An epoch of a
+# long training is not the last epoch of a short one.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

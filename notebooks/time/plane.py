@@ -11,18 +11,17 @@
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that complex data cause "a
 # significant shift towards higher vulnerability", and simple data "limited privacy leakage"
-# (section on dataset complexity). The paper itself is not at hand: definitions and borders are
-# ours.
+# (section on dataset complexity). The article defines nothing: definitions and borders are ours.
 #
-# **Setup.** The attack LiRA judges every network at several epochs. A sample's TPR is how often
-# it is called a member of networks that trained on it; its FPR is the same for the other
-# networks. The *vulnerability plane* shows both. TPR minus FPR is the vulnerability.
+# **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often it is called a member of
+# networks that trained on it, minus the same for other networks. The *vulnerability plane* shows
+# both rates, at several epochs. n counts pairs of networks with complementary members.
 #
 # **Controls.** Control 2 decides.
 #
 # 1. *Permuted membership*: the same attack where there is nothing to find.
-# 2. *Equal gap in loss*: the loss on non-members minus the loss on members. Harder data have a
-#    wider gap, which alone could explain the leak.
+# 2. *Equal gap in loss* (loss on non-members minus loss on members): networks on harder data have a
+#    wider gap, which alone could explain the leakage.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
@@ -54,13 +53,13 @@ from leak_atlas.localization import over_time, trajectories
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
 complexity = "section on dataset complexity"
-vulnerability = f"mean TPR minus FPR (threshold at an FPR of {rate:g})"
+vulnerability = f"mean TPR minus FPR (LiRA's threshold at an FPR of {rate:g})"
 harder_minus_simpler = f"{data} minus {simple}"
 claims = report.claims(
     report.Claim(
         "shift",
-        "Training makes samples of the harder data more vulnerable",
-        quantity=f"{vulnerability} on {data} after training, minus permuted membership",
+        "Training makes samples of the harder data vulnerable",
+        quantity=f"{vulnerability} on {data} after training, minus that with permuted membership",
         above=0.05,  # the smallest shift that we call significant
         margin=0.05,
         paper="article",
@@ -70,8 +69,8 @@ claims = report.claims(
     ),
     report.Claim(
         "more_on_harder",
-        "After training, samples of the harder data are more vulnerable",
-        quantity=f"{vulnerability} after training, {harder_minus_simpler}",
+        "After training, samples are more vulnerable on the harder data",
+        quantity=f"{vulnerability} after training: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         paper="article",
@@ -82,12 +81,12 @@ claims = report.claims(
     ),
     report.Claim(
         "at_equal_gap",
-        "At an equal gap in loss, samples of the harder data are more vulnerable",
-        quantity=f"{vulnerability} at the smaller of both last gaps, {harder_minus_simpler}",
+        "At an equal gap in loss, samples are more vulnerable on the harder data",
+        quantity=f"{vulnerability} at the smaller of the two final gaps: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         ours="our control",
-        control="gap in loss; the networks with the wider gap at an earlier epoch",
+        control="equal gap in loss: the networks with the wider gap are read at an earlier epoch",
         headline=True,
     ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
@@ -129,7 +128,7 @@ loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %% [markdown]
 # ## The vulnerability plane
-# On the diagonal nothing leaks. The line is the path of the mean over samples.
+# On the diagonal nothing leaks.
 
 # %%
 measure = trajectories.mean_advantage
@@ -138,13 +137,12 @@ effect = report.effect(difference, "higher", "lower", "not significantly higher"
 report.planes(
     {name.replace("-", "\n", 1): trajectories.plane(each, rate) for name, each in found.items()},
     checkpoints,
-    title=f"TPR minus FPR is {effect} on {data} than on {simple}",
+    title=f"After training, TPR minus FPR is {effect} on {data} than on {simple}",
 )
 
 # %% [markdown]
 # ## Equal gap in loss
-# Each line follows the networks of one data set. Read it upwards, where the lines have the same
-# gap.
+# A line joins the epochs on one data set. Compare points of the two lines with the same gap.
 
 # %%
 above = {name: over_time.jackknife(measure, each, rule=rate) for name, each in found.items()}
@@ -179,9 +177,9 @@ for name in studies:
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["gap in loss"] = gaps[name][-1]
     row["TPR minus FPR"] = above[name][-1]
-    row["permuted membership"] = over_time.jackknife(measure, null[name], rule=rate)[-1]
+    row["with permuted membership"] = over_time.jackknife(measure, null[name], rule=rate)[-1]
     rows.append(row)
-report.table(rows, caption=f"After training, {networks} networks of each; gap in nats")
+report.table(rows, caption=f"After training, {networks} networks of each. Gap in loss: nats")
 
 # %% [markdown]
 # ## Verdicts
@@ -203,13 +201,14 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, so this is one comparison. At an equal
-# gap the networks on the harder data are at an earlier epoch. `complexity_and_speed` asks how
-# fast the same networks leak: its answers are not independent of these.
+# **Limits.** Two data sets differ in more than difficulty, and this is one pair of them. At an
+# equal gap the networks on the harder data are read at an earlier epoch. The gap is itself a trace
+# of membership, so this control may remove part of the leakage. The page on complexity and speed
+# attacks the same networks: its answers are not independent of these.
 
 # %% [markdown]
-# ## Robustness
-# The threshold at another FPR, or where the balanced accuracy is largest.
+# ## Robustness: other thresholds
+# LiRA's threshold is set at another FPR, or where the balanced accuracy is largest.
 
 # %%
 rows = []
@@ -217,7 +216,8 @@ both = [found[data]], [found[simple]]
 for rule in (0.05, 0.1, 0.2, "balanced"):
     changed = over_time.contrast(measure, *both, rule=rule)[-1]
     rows.append({"threshold": str(rule), harder_minus_simpler: changed})
-report.table(rows, caption="Mean TPR minus FPR after training, by the FPR of the threshold")
+caption = "Mean TPR minus FPR after training, by the FPR of the threshold"
+report.table(rows, caption=caption, fold="Four thresholds")
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

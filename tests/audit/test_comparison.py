@@ -11,6 +11,7 @@ from scipy import stats
 
 from leak_atlas import audit
 from leak_atlas.audit import Comparison, Estimate
+from leak_atlas.audit.comparison import PLACEBO
 
 
 class Pruned(NamedTuple):
@@ -331,11 +332,11 @@ def test_a_variant_above_the_curve_gains_its_height() -> None:
 
 def test_epochs_gain_nothing_over_each_other() -> None:
     placebo = on_a_curve(np.random.default_rng(2), 0.5, noise=0.01).placebo("A")
-    assert [row["stopped early"] for row in placebo] == [f"epoch {i}" for i in range(2, 6)]
-    gains = [row["minus the other epochs"] for row in placebo]
+    assert [row["network stopped early"] for row in placebo] == [f"epoch {i}" for i in range(2, 6)]
+    gains = [row[PLACEBO] for row in placebo]
     assert all(abs(one.value) < 0.04 and one.resolved for one in gains)
     bent = on_a_curve(np.random.default_rng(2), 0.5, bent=True, noise=0.001).placebo("A")
-    assert bent[0]["minus the other epochs"].low > 0.01, "a chord runs below its curve"
+    assert bent[0][PLACEBO].low > 0.01, "a chord runs below its curve"
 
 
 @pytest.mark.parametrize(("area", "resolved"), [(0.7, True), (0.59, False), (0.81, False)])

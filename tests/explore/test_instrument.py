@@ -59,7 +59,7 @@ class Toy(Description):
     def chart(self, state: dict[str, Any], rows: Any, narrow: bool) -> dict[str, Any]:
         cell = charts.selection("cell", "rect", epoch=state["epoch"])
         axes = charts.by("epoch:O"), charts.by("part:N")
-        shown = charts.heat(charts.rows("cells"), cell, *axes, "datum.part", width=100)
+        shown = charts.heat(charts.rows("cells"), [cell], *axes, "datum.part", width=100)
         return charts.page([charts.side_by_side({"A: toy": shown}, narrow)], "a toy")
 
 

@@ -11,9 +11,9 @@ import vl_convert
 
 from leak_atlas import BadInput
 from leak_atlas.engine import store
-from leak_atlas.explore import instrument, layers
+from leak_atlas.explore import charts, instrument, layers
 from leak_atlas.explore.instrument import Instrument
-from leak_atlas.explore.probe import BOTH, FIELDS, MEASURES, ONE, SHOWN, ranks
+from leak_atlas.explore.probe import BOTH, FIELDS, MEASURES, ONE, SHOWN
 from leak_atlas.explore.setting import FACTORS, Setting
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule
@@ -90,7 +90,7 @@ def test_a_cell_says_what_it_means(app: Instrument) -> None:
 
 def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
     pair = result(0, STAGES, 1.0)
-    means = ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
+    means = charts.ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
     aucs = disparity.areas([pair["euclidean"]], [pair["seen_b"]])[0]
     assert means == pytest.approx(aucs)
 
@@ -98,7 +98,7 @@ def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
 def test_pictures_are_those_that_carry_the_cell(app: Instrument) -> None:
     found = cell(app)
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    placed = np.array([ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
+    placed = np.array([charts.ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
     unseen = ~np.array([p["seen_b"] for p in pairs])
     mean = np.ma.masked_array(placed, ~unseen).mean(axis=0).filled(-1)
     assert found["rank"] == pytest.approx(sorted(mean, reverse=True)[:SHOWN], abs=0.51)

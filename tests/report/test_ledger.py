@@ -89,7 +89,7 @@ def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
     )
     assert judged["onset"] == found
     for shown in judged._repr_mimebundle_()["text/html"], str(judged):
-        assert ("manipulation check failed: alpha acts" in shown) == (found == "inert")
+        assert ("manipulation check failed: “alpha acts”" in shown) == (found == "inert")
 
 
 def test_too_few_points_come_before_an_inert_treatment():
@@ -104,7 +104,7 @@ def test_a_verdict_outside_its_regime_says_so():
         judged = report.judge(claims, regime={"member accuracy": learnt}, onset=RIGHT_OF_BORDER)
         assert judged["onset"] == "holds"
         assert (
-            "outside the regime: member accuracy" in judged._repr_mimebundle_()["text/html"]
+            "not trained as required: member accuracy" in judged._repr_mimebundle_()["text/html"]
         ) == said
     with pytest.raises(BadInput, match="not judged: member accuracy"):
         report.judge(claims, onset=RIGHT_OF_BORDER)

@@ -169,11 +169,11 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
         and short.pop() == "The *paper* says so."
     )
     assert short == [
-        "> **In short.** ✓ Stage 4 is loudest. **This holds:** 0.300 (95 % CI 0.200 to 0.400).",
-        "> <small>Measured: contrast; holds if \\>\u00a00; n = 5.</small>",
-        "> ✗ Early stages are \\| silent. **This does not hold:** 0.300 (95 % CI 0.200 to 0.400).",
-        "> <small>Measured: strength; holds if \\<\u00a00.1; n = 5.</small>",
-        "> <small>Networks: no regime is declared.</small>",
+        "> **In short.** ✓ Stage 4 is loudest. **This holds:** 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
+        "> <small>Measured: contrast; holds if \\>\u00a00; n\u00a0=\u00a05.</small>",
+        "> ✗ Early stages are \\| silent. **This does not hold:** 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
+        "> <small>Measured: strength; holds if \\<\u00a00.1; n\u00a0=\u00a05; directions.</small>",
+        "> <small>Networks: this page sets no least accuracy.</small>",
     ]
     page = render.html(executed(), "Which stage?")
     picture, question = page.index("Nothing to see"), page.index("says so.")
@@ -269,7 +269,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
     table = contents.results_table(reports)
     asked = "  - [quick](../outputs/reports/quick/layers/fig01.ipynb):"
-    assert f"{asked} ✓ Stage 4 is loudest: 0.300 (95 % CI 0.200 to 0.400)." in table
+    assert f"{asked} ✓ Stage 4 is loudest: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400)." in table
     assert table.count("\n## ") == 1 and table.startswith("## In which layers? PPTP")
     assert "[quick](../outputs/reports/quick/index.md)" in table
 
@@ -345,7 +345,7 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
     (place / "old.html").touch()
     assert main(["site"]) == 0
     pages = {path.relative_to(place).as_posix() for path in place.rglob("*.html")}
-    assert pages == {"index.html"} | {
+    assert pages == {"index.html", "glossary.html"} | {
         f"{p}/{n}.html" for p in ("quick", "desk") for n in ("layers/fig01", "time/plane")
     }
     text = {page: (place / page).read_text() for page in pages}

@@ -64,21 +64,23 @@ def test_an_undecided_effect_may_have_words_of_its_own():
 
 
 def test_networks_stand_with_their_regime():
-    assert summary.networks(judged(RIGHT)) == "no regime is declared"
+    assert summary.networks(judged(RIGHT)) == "this page sets no least accuracy"
     before = [row for row in judged(RIGHT) if row.pop("learnt") == {}]
     assert summary.networks(before) == "", "judged before it was kept"
     inside = judged(RIGHT, regime={"fit": 0.9}, fit=0.95)
-    assert summary.networks(inside) == "fit 0.950: trained as required"
+    assert summary.networks(inside) == "fit 0.950 (required: 0.9)"
     outside = judged(RIGHT, regime={"fit": 0.9}, fit=0.5)
-    assert summary.networks(outside) == "fit 0.500: outside the regime (fit 0.500, not 0.9)"
+    assert summary.networks(outside) == ("fit 0.500 (required: 0.9): not trained as required")
     many = judged(RIGHT, regime=dict.fromkeys("abcd", 0.5), a=0.9, b=0.6, c=0.8, d=0.7)
-    assert summary.networks(many).startswith("b 0.600, c 0.800, d 0.700 and 1 more accuracies")
+    assert summary.networks(many).startswith(
+        "b 0.600 (required: 0.5), c 0.800 (required: 0.5), d 0.700 (required: 0.5), and 1 more"
+    )
 
 
 def test_headlines_answer_the_title_and_the_limits_follow():
     marked = summary.short(judged(WRONG, RIGHT, OPEN, headline=1))
-    assert "Claim 1. **This holds:** 0.300 (95 % CI 0.200 to 0.400)." in marked
-    assert "Measured: slope; holds if \\>\u00a00; n = 5." in marked
+    assert "Claim 1. **This holds:** 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400)." in marked
+    assert "Measured: slope; holds if \\>\u00a00; n\u00a0=\u00a05." in marked
     assert "Claim 0" not in marked and marked.splitlines()[-1].startswith("> <small>Networks:")
     unmarked = summary.short(judged(WRONG, OPEN, RIGHT))
     assert "Claim 0. **This does not hold:** −0.300" in unmarked
@@ -91,7 +93,7 @@ def test_headlines_answer_the_title_and_the_limits_follow():
 
 def test_a_warning_stands_before_the_verdicts():
     first, *_ = summary.short(judged(RIGHT, regime={"fit": 0.9}, fit=0.5)).splitlines()
-    assert "did not train as required" in first and "fit 0.500, not 0.9" in first
+    assert "did not train as required" in first and "fit 0.500 (required: 0.9)" in first
     inside = summary.short(judged(RIGHT, regime={"fit": 0.9}, fit=0.95))
     assert "did not train as required" not in inside
 
@@ -99,4 +101,4 @@ def test_a_warning_stands_before_the_verdicts():
 def test_in_short_says_that_a_manipulation_check_failed():
     rows = judged(RIGHT, checks={"c0": {"pruning removes weights": False}})
     assert "**This was not tested:**" in summary.short(rows)
-    assert "manipulation check failed: pruning removes weights" in summary.short(rows)
+    assert "manipulation check failed: “pruning removes weights”" in summary.short(rows)

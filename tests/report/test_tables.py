@@ -37,19 +37,18 @@ def test_three_faces_say_the_same():
     for face in ("text/markdown", "text/plain"):
         assert (
             "0.500 [0.480, 0.520]" in shown[face]
-            and "−0.100 [−0.200, 0.000] (below resolution)" in shown[face]
+            and "−0.100 [−0.200, 0.000] (not resolved)" in shown[face]
         )
     for text in shown.values():
         assert "12 000" in text and "54.58" in text and "54.580" not in text and "–" in text
         assert (
-            "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Below resolution: too few points"
-            in text
+            "Over 5 pairs. Paper: Tab. 1. [ ]: 95 % interval. Not resolved: too few samples" in text
         )
 
 
 def test_an_endless_interval_is_shown_as_such():
     one = report.table([{"x": Estimate(0.5, -math.inf, math.inf, 1, False)}])
-    assert "0.500 [−∞, ∞] (below resolution)" in str(one) and "[−∞, ∞]" in one.drawn("html")
+    assert "0.500 [−∞, ∞] (not resolved)" in str(one) and "[−∞, ∞]" in one.drawn("html")
 
 
 def test_nothing_is_explained_that_is_not_there():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from leak_atlas.audit.estimates import Estimate
-from leak_atlas.audit.rates import FloatArray, auc, tpr_label
+from leak_atlas.audit.rates import BoolArray, FloatArray, auc, tpr_label
 from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
     Scored,
@@ -30,6 +30,7 @@ __all__ = ["Comparison", "described"]
 Pair = tuple[Hashable, Hashable]
 Heights = Mapping[Hashable, Sequence[float]]
 NETWORK = ("test accuracy", "member accuracy")  # metrics that need no attacker
+PLACEBO = "test accuracy minus that of the other epochs"
 FINDS = 0.53  # least attack accuracy of an attack that finds members; a guess has 0.5
 
 
@@ -65,13 +66,11 @@ class Points:
         matched = np.interp(areas, line_areas[order], line_heights[order])
         return float(np.mean(heights - matched))
 
-    def outside(self, line: Points) -> bool:
-        """Whether the mean AUC of a point lies beyond the ends of a line."""
+    def outside(self, line: Points) -> BoolArray:
+        """Whether the mean AUC of each point, `(points,)`, lies beyond the ends of a line."""
         areas = self.mean_areas
         ends = line.mean_areas
-        below = areas.min() < ends.min()
-        above = areas.max() > ends.max()
-        return bool(below or above)
+        return np.asarray((areas < ends.min()) | (areas > ends.max()))
 
 
 @dataclass(frozen=True)
@@ -446,7 +445,7 @@ class Comparison:
 
         reasons = []
         for side, points in zip(sides, compared, strict=True):
-            if points.outside(joined):
+            if points.outside(joined).any():
                 reasons.append(_unmatched(side, attacker, points, joined))
         every = [*line, *(one for side in sides for one in side)]
         effect = self._design_effect(attacker, *every)
@@ -467,8 +466,24 @@ class Comparison:
         for epoch in line[1:-1]:
             others = [one for one in line if one != epoch]
             gain = self.at_matched_auc(epoch, others, attacker)
-            rows.append({"stopped early": described(epoch), "minus the other epochs": gain})
+            rows.append({"network stopped early": described(epoch), PLACEBO: gain})
         return rows
+
+    def with_strongest(self, name: str) -> Comparison:
+        """The same comparison with one more attacker, `name`: on each variant it is the attacker
+        with the highest mean AUC there.
+        """
+        attacks, effects = dict(self.attacks), dict(self.design_effects)
+        for variant in self.variants:
+            strongest = variant, self.strongest(variant)
+            attacks[variant, name] = self.attacks[strongest]
+            effects[variant, name] = self.design_effects.get(strongest, 1.0)
+        return replace(self, attacks=attacks, design_effects=effects)
+
+    def strongest(self, variant: Hashable) -> str:
+        """The attacker with the highest mean AUC on a variant."""
+        named = [attacker for one, attacker in self.attacks if one == variant]
+        return max(named, key=lambda attacker: self.measured(variant, attacker).mean())
 
     def pruned_as_asked(
         self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
@@ -559,8 +574,9 @@ def _listed(item: Any) -> list[Any]:
 
 def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Points) -> str:
     """Why variants cannot be compared with a line at matched AUC."""
-    names = " and ".join(map(described, side))
-    areas = " and ".join(f"{area:.3f}" for area in points.mean_areas)
+    beyond = points.outside(line)
+    names = " and ".join(described(one) for one, out in zip(side, beyond, strict=True) if out)
+    areas = " and ".join(f"{area:.3f}" for area in points.mean_areas[beyond])
     first = line.mean_areas.min()
     last = line.mean_areas.max()
     return (

@@ -114,6 +114,8 @@ def _place(key: str, files: Mapping[str, bytes]) -> None:
         except OSError:
             if has(key):
                 return
+            if not folder(key).exists():
+                raise
             discard(key)  # what something outside this room has left of an entry
             partial.rename(folder(key))
     except OSError as error:

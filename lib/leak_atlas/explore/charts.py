@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas.audit import Estimate
+from leak_atlas.data import readers
 from leak_atlas.explore.look import COLOURS
+from leak_atlas.recipe import Data, registry
 
 Chart: TypeAlias = dict[str, Any]
 Transform: TypeAlias = dict[str, Any]
@@ -30,18 +33,39 @@ Transform: TypeAlias = dict[str, Any]
 INK, QUIET = "#000000", "#6b6b6b"
 PURPLE, GREY = "#b3388a", "#595959"  # of two groups of samples
 TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
-# AUCs: chance is white, whatever lies beyond the ends has their colour
-CHANCE = {"domain": [0.25, 0.5, 0.75], "range": ["#2166ac", "#f7f7f7", "#b2182b"], "clamp": True}
+BLUE_TO_RED = ("#4393c3", "#f7f7f7", "#d6604d")  # black numbers can be read on all of them
+# what came of networks that are attacked: columns of `audit.audit`, by their words
+OUTCOMES = {"test accuracy": "accuracy", "attack AUC": "auc", "TPR at 1 % FPR": "tpr_at_1%"}
 FONTS = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "grid": False}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What the colours of a map mean: a column of its rows, next to `low` and `high`."""
+
+    column: str
+    title: str
+    ends: tuple[float, ...]  # what lies beyond the first and the last has their colour
+    chance: float | None = None  # a number is grey where its interval contains this
+    digits: int = 2
+    colours: Sequence[str] = BLUE_TO_RED
+
+
+AUC = Measure("auc", "AUC", (0.25, 0.5, 0.75), chance=0.5)
 
 
 # ---------------------------------------------------------------- rows
 
 
-def interval(estimate: Estimate) -> dict[str, float]:
-    """The columns `auc`, `low` and `high` of a row."""
-    ends = {"auc": estimate.value, "low": estimate.low, "high": estimate.high}
+def interval(estimate: Estimate, column: str = "auc") -> dict[str, float]:
+    """The columns of a row that hold an estimate: its value, `low` and `high`."""
+    ends = {column: estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: round(float(value), 3) for name, value in ends.items()}
+
+
+def values(rows: Sequence[Mapping[str, Any]], column: str) -> list[Any]:
+    """The values of a column, each once, in the order of the rows."""
+    return list(dict.fromkeys(row[column] for row in rows))
 
 
 def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, list[float]]:
@@ -55,6 +79,49 @@ def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[
         counts = np.histogram(values[inside].clip(low, high), edges)[0]
         made[name] = (100 * counts / max(inside.sum(), 1)).round(2).tolist()
     return made
+
+
+def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
+    """For each row `(R, n)` and sample, the percentage of the seen samples whose value is lower."""
+    made = np.empty(values.shape)
+    for row, own in enumerate(values):
+        others = np.sort(own[seen])
+        left, right = (np.searchsorted(others, own, side) for side in ("left", "right"))
+        made[row] = 50 * (left + right) / len(others)
+    return made
+
+
+def mean_where(values: Sequence[NDArray], chosen: Sequence[NDArray[np.bool_]]) -> NDArray:
+    """Mean over the pairs in which a sample is chosen; NaN where it never is."""
+    count = np.sum(chosen, axis=0)
+    total = np.sum([own * of for own, of in zip(values, chosen, strict=True)], axis=0)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+
+
+def listed(values: NDArray, digits: int = 0) -> list[float | None]:
+    """Rounded numbers; None for NaN."""
+    return [None if value != value else value for value in values.round(digits).tolist()]
+
+
+def portraits(data: Mapping[str, Data], samples: Iterable[str]) -> list[dict[str, str]]:
+    """Rows of "pictures": picture and class of each sample, "NAME INDEX"; `data` are the recipes of
+    their data sets by name.
+    """
+    loaded = {name: readers.load(name, each.pixels) for name, each in data.items()}
+    made = []
+    for sample in samples:
+        name, _, index = sample.rpartition(" ")
+        label = registry.find(name).classes[loaded[name].labels[int(index)]]
+        image = png(loaded[name].x[int(index)])
+        made.append({"sample": sample, "label": f"{label} ({sample})", "image": image})
+    return made
+
+
+def meaning(auc: Estimate, who: str, what: str) -> str:
+    """What an AUC says of a group: `who` has larger or smaller values than the others."""
+    if auc.low <= 0.5 <= auc.high:
+        return "could be chance: the interval contains 0.5"
+    return f"{who} {'larger' if auc.value > 0.5 else 'smaller'} {what}"
 
 
 def png(pixels: NDArray[np.uint8]) -> str:
@@ -135,41 +202,64 @@ PICTURES = {  # of samples
     "lookup": "sample",
     "from": {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label"]},
 }
-INTERVAL = "format(datum.low, '.2f') + ' to ' + format(datum.high, '.2f')"
-SPOKEN = "datum.where + ': AUC ' + datum.auc + ', 95 % ' + datum.interval + '. ' + datum.meaning"
-FACTS = [
-    by("where:N"),
-    by("auc:Q", title="AUC", format=".3f"),
-    by("interval:N", title="95 % interval"),
-    by("meaning:N"),
-]
+APART = {"scale": {"color": "independent"}}  # charts have their own colours
 
 
-def heat(cells: Chart, cell: dict[str, Any], x: Any, y: Any, named: str, **size: Any) -> Chart:
-    """A map of AUCs. A click chooses a cell, which gets a frame; `named` is an expression that says
-    in words which cell it is.
+def heat(
+    cells: Chart,
+    selections: Sequence[Chart],
+    x: Any,
+    y: Any,
+    named: str,
+    of: Measure = AUC,
+    **size: Any,
+) -> Chart:
+    """A map of a measure. A click sets all selections, and the chosen cell gets a frame; `named` is an expression that
+    says in words which cell it is.
 
-    A number in grey could be chance: its interval contains 0.5.
+    A number in grey could be chance: its interval contains `Measure.chance`.
     """
-    words = calculate(where=named, interval=INTERVAL, spoken=SPOKEN)
-    legend = {"title": "AUC", "gradientLength": 100, "tickCount": 3}
-    shade = by("auc:Q", scale=CHANCE, legend=legend)
+    form = f".{of.digits}f"
+    spoken = f"': {of.title} ' + datum.{of.column} + ', 95 % interval '"
+    words = calculate(
+        where=named,
+        interval=f"format(datum.low, '{form}') + ' to ' + format(datum.high, '{form}')",
+        spoken=f"datum.where + {spoken} + datum.interval + '. ' + datum.meaning",
+    )
+    facts = [
+        by("where:N"),
+        by(f"{of.column}:Q", title=of.title, format=f".{of.digits + 1}f"),
+        by("interval:N", title="95 % interval"),
+        by("meaning:N"),
+    ]
+    legend = {"title": of.title, "gradientLength": 100, "tickCount": 3}
+    scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     place = {"x": x, "y": y}
-    tiles = mark("rect", {"cursor": "pointer"}, **place, color=shade, tooltip=FACTS)
-    tiles["encoding"]["description"] = by("spoken:N")
-    open_ = {"test": "datum.low <= 0.5 && datum.high >= 0.5", "value": "#808080"}
-    ink = {"condition": open_, "value": INK}
+    tiles = mark(
+        "rect",
+        {"cursor": "pointer"},
+        **place,
+        color=by(f"{of.column}:Q", scale=scale, legend=legend),
+        tooltip=facts,
+        description=by("spoken:N"),
+    )
+    ink: dict[str, Any] = {"value": INK}
+    if of.chance is not None:
+        open_ = f"datum.low <= {of.chance} && datum.high >= {of.chance}"
+        ink["condition"] = {"test": open_, "value": QUIET}
     text = {"fontSize": 11, "aria": False}
-    numbers = mark("text", text, **place, text=by("auc:Q", format=".2f"), color=ink)
+    numbers = mark("text", text, **place, text=by(f"{of.column}:Q", format=form), color=ink)
     line = {"filled": False, "stroke": INK, "strokeWidth": 3, "aria": False}
-    frame = mark("rect", line, **place) | {"transform": [chosen(cell["name"])]}
-    return layers(on(cells, words), tiles | {"params": [cell]}, numbers, frame, **size)
+    frame = mark("rect", line, **place)
+    frame["transform"] = [chosen(each["name"]) for each in selections]
+    tiles["params"] = list(selections)
+    return layers(on(cells, words), tiles, numbers, frame, **size)
 
 
-def distribution(cells: Chart, cell: str, groups: Mapping[str, str], x: str, **size: Any) -> Chart:
+def distribution(cells: Chart, groups: Mapping[str, str], x: str, **size: Any) -> Chart:
     """Groups of samples at the chosen cell, each a column of `histogram` with its colour."""
     folded = {"fold": list(groups), "as": ["group", "share"]}
-    unfolded = on(cells, chosen(cell), unfold("edge", *groups), folded)
+    unfolded = on(cells, unfold("edge", *groups), folded)
     look = {"interpolate": "step-after", "fillOpacity": 0.25, "line": True, "strokeWidth": 1.5}
     shade = by("group:N", scale=colours(groups), legend=LEGEND)
     across = by("edge:Q", title=x, scale={"zero": False, "nice": False}, axis={"tickCount": 5})
@@ -177,9 +267,73 @@ def distribution(cells: Chart, cell: str, groups: Mapping[str, str], x: str, **s
     return layers(unfolded, mark("area", look, x=across, y=up, color=shade), **size)
 
 
+def columns(name: str, values: Sequence[Any], title: str) -> dict[str, Any]:
+    """An axis with a column for each value, also of charts that lack some."""
+    return by(f"{name}:O", title=title, scale={"domain": list(values)}, axis={"labelAngle": 0})
+
+
+def maps(
+    names: Mapping[str, str],
+    cells: str,
+    selections: Sequence[Chart],
+    x: Any,
+    y: Any,
+    named: str,
+    of: Measure = AUC,
+    **size: Any,
+) -> dict[str, Chart]:
+    """A `heat` of each side, by its title; `names` say what the sides are."""
+    size.setdefault("height", 26 * len(y["sort"]))
+    return {
+        f"{side}: {name}": heat(
+            rows(cells, where(f"datum.side == '{side}'")), selections, x, y, named, of, **size
+        )
+        for side, name in names.items()
+    }
+
+
+def outcomes(others: Sequence[str], x: Any, now: str, **size: Any) -> dict[str, Chart]:
+    """Charts of accuracy and leakage along the columns `x`, by their titles.
+
+    Rows are those of `Shelf.outcomes`. A and B are points with 95 % intervals; what they are
+    compared with, `others`, are bands. A stripe marks the value of the signal `now`.
+    """
+    shades = COLOURS | dict(zip(others, (INK, QUIET), strict=False))
+    look = {
+        "color": by("side:N", scale=colours(shades), legend=LEGEND | {"symbolOpacity": 1}),
+        "tooltip": [
+            by("side:N"),
+            by("value:Q", format=".3f"),
+            by("low:Q", title="95 % interval from", format=".3f"),
+            by("high:Q", title="to", format=".3f"),
+        ],
+    }
+    up = {"scale": {"zero": False}, "axis": {"tickCount": 4}, "title": None}
+    middle = {"y": by("value:Q", **up)}
+    ends = {"y": by("low:Q", **up), "y2": {"field": "high"}}
+    place = {"x": x, "xOffset": by("side:N", scale={"domain": list(COLOURS)})}
+    stripe = mark("rect", {"color": "#ececec", "aria": False}, x=x) | {
+        "data": {"sequence": {"start": 0, "stop": 1}},
+        "transform": calculate(**{x["field"]: now}),
+    }
+    of_others = {"transform": [where(f"indexof({list(others)}, datum.side) >= 0")]}
+    of_sides = {"transform": [where(f"indexof({list(COLOURS)}, datum.side) >= 0")]}
+    marks = [
+        stripe,
+        mark("rect", {"opacity": 0.12}, **ends, **look) | of_others,
+        mark("rule", {"strokeDash": [5, 3]}, **middle, **look) | of_others,
+        mark("rule", {"strokeWidth": 2}, **place, **ends, **look) | of_sides,
+        mark("point", {"filled": True, "size": 60}, **place, **middle, **look) | of_sides,
+    ]
+    made = {}
+    for measure in OUTCOMES:
+        known = rows("outcomes", where(f"datum.measure == '{measure}'"))
+        made[measure] = layers(known, *marks, **{"height": 150} | size)
+    return made
+
+
 def strip(
     cells: Chart,
-    cell: str,
     sample: dict[str, Any],
     columns: Sequence[str],
     tooltip: Sequence[Any],
@@ -191,17 +345,32 @@ def strip(
     `columns` are lists to unfold, "sample" among them; "pictures" has `image` and `label` of each
     sample; at most so many are `shown`.
     """
+    known = on(cells, unfold(*columns), PICTURES)
+    return pictures(known, sample, "label", tooltip, width, shown)
+
+
+def pictures(
+    rows: Chart,
+    sample: dict[str, Any],
+    description: str,
+    tooltip: Sequence[Any],
+    width: int,
+    shown: int,
+) -> Chart:
+    """At most so many pictures, the columns `image`, in the order of `place` from 1; a click
+    chooses a sample. A column describes each in words.
+    """
     size = min(width // shown - 4, 40)
-    known = on(cells, chosen(cell), unfold(*columns), PICTURES)
     scale = {"domain": list(range(1, shown + 1))}
-    place = {"x": by("place:O", axis=None, scale=scale), "y": {"value": size / 2 + 3}}
-    look = {"width": size, "height": size, "cursor": "pointer"}
-    images = mark("image", look, **place, url=by("image:N"), tooltip=list(tooltip))
-    images["encoding"]["description"] = by("label:N")
-    square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (size + 4) ** 2}
-    frame = mark("square", square | {"opacity": 1, "aria": False}, **place)
+    place = by("place:O", axis=None, scale=scale)
+    middle = {"value": size / 2 + 4}
+    look = {"width": size, "height": size, "cursor": "pointer", "baseline": "middle"}
+    images = mark("image", look, x=place, y=middle, url=by("image:N"), tooltip=list(tooltip))
+    images["encoding"]["description"] = by(f"{description}:N")
+    square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (size + 3) ** 2}
+    frame = mark("square", square | {"opacity": 1, "aria": False}, x=place, y=middle)
     frame |= {"transform": [chosen(sample["name"])]}
-    return layers(known, images | {"params": [sample]}, frame, width=width, height=size + 8)
+    return layers(rows, images | {"params": [sample]}, frame, width=width, height=size + 8)
 
 
 def portrait(sample: Chart) -> Chart:
@@ -224,13 +393,12 @@ def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
         chart | {"title": {"text": title, "color": COLOURS.get(title[:1], INK)}}
         for title, chart in charts.items()
     ]
-    return {"vconcat" if narrow else "hconcat": titled}
+    return {"vconcat" if narrow else "hconcat": titled, "resolve": APART}
 
 
 def page(lines: Sequence[Chart], description: str, params: Sequence[dict[str, Any]] = ()) -> Chart:
     """Lines of charts as one figure, with values that a pointer moves: `{"name", "value"}`."""
     titles = {"anchor": "start", "fontSize": 13}
     config = {"axis": FONTS, "title": titles, "view": {"stroke": None}}
-    resolved = {"scale": {"color": "independent"}}
-    whole = {"vconcat": list(lines), "resolve": resolved, "config": config}
+    whole = {"vconcat": list(lines), "resolve": APART, "config": config}
     return whole | {"description": description, "params": list(params)}

@@ -74,6 +74,11 @@ class Choice:
     more: bool = False
     meaning: str = ""  # in words, shown by the pointer of a mouse
 
+    def __post_init__(self) -> None:
+        if self.start not in self.options:
+            close = nearest(self.start, list(self.options))
+            raise BadInput(f"{self.name} cannot be {self.start!r}{close}")
+
 
 @dataclass(frozen=True)
 class Pointer:
@@ -140,6 +145,11 @@ class Description(ABC):
         plain = [{k: v for k, v in row.items() if not isinstance(v, list)} for row in first]
         return {self.name: pd.DataFrame(plain)}
 
+    @property
+    def start(self) -> State:
+        """Every choice as it is in the beginning."""
+        return {each.name: each.start for each in self.choices}
+
     def value(self, state: State, name: str) -> Any:
         """The value behind the label of a choice."""
         return next(each for each in self.choices if each.name == name).options[state[name]]
@@ -167,7 +177,6 @@ class Instrument(widgets.VBox):
         self._quiet, self._listening = False, False
         self._kept, self._stored = dict[Any, Rows](), dict[Any, bool]()
         self._lists = {each.name: self._list(each) for each in of.choices}
-        self._start: State = {each.name: each.start for each in of.choices}
         self._at: State = {}  # where the pointers are
         self.says = widgets.HTML().add_class("leak-atlas-says")
         self.figure = widgets.HTML('<div class="leak-atlas-figure"></div>')
@@ -181,7 +190,7 @@ class Instrument(widgets.VBox):
         self.export.on_click(lambda _: self._export())
         self.links = widgets.HTML().add_class("leak-atlas-links")
         reset = widgets.Button(description="reset", icon="undo", tooltip="as in the beginning")
-        reset.on_click(lambda _: self.choose(**self._start))
+        reset.on_click(lambda _: self.choose(**self.of.start))
         below = widgets.HBox([self.export, reset, self.links]).add_class("leak-atlas-row")
         head = widgets.HTML(f"<style>{live.style()}</style>{LOST}")
         shown = [head, *self._forms(), self.offer, self.says, self.figure]
@@ -257,7 +266,7 @@ class Instrument(widgets.VBox):
     @property
     def code(self) -> str:
         """A cell that brings `app` from its beginning to what is shown now."""
-        start = self._start | self._pointers()
+        start = self.of.start | self._pointers()
         moved = [f"{k}={v!r}" for k, v in self.state.items() if v != start.get(k)]
         return f"app.choose({', '.join(moved)})"
 
@@ -285,10 +294,10 @@ class Instrument(widgets.VBox):
         try:
             self.of.steps(self.state)
             self.rows = self._rows()
+            self._at = {name: self._at.get(name, at) for name, at in self._pointers().items()}
             lines = self.of.sentences(self.state, self.rows)
         except BadInput as error:
-            wrong, self.rows = wrong or str(error), {}
-        self._at = {name: self._at.get(name, start) for name, start in self._pointers().items()}
+            wrong, self.rows, self._at = wrong or str(error), {}, {}
         self.says.value, self.links.value = status(*lines), ""
         if self._listening:
             self._show()  # first, so that the browser draws while marks are looked up
@@ -306,25 +315,24 @@ class Instrument(widgets.VBox):
 
     def _mark(self) -> None:
         """Every option says whether it is stored; what means nothing now is not shown."""
-        state, unused = self.state, self.of.unused(self.state)
+        unused = self.of.unused(self.state)
         for choice in self.of.choices:
             control = self._lists[choice.name]
             control.layout.display = "none" if choice.name in unused else None
-            if choice.name in unused:
-                continue
-            options = [
-                (
-                    (STORED if self._has(choice, state | {choice.name: label}) else OPEN) + label,
-                    label,
-                )
-                for label in choice.options
-            ]
-            if list(control.options) != options:
-                value = control.value
-                control.options = options
-                control.value = value
+            if choice.name not in unused:
+                marked = {
+                    label: (STORED if self.stored(choice, label) else OPEN) + label
+                    for label in choice.options
+                }
+                options = [(text, label) for label, text in marked.items()]
+                if list(control.options) != options:
+                    value = control.value
+                    control.options = options
+                    control.value = value
 
-    def _has(self, choice: Choice, state: State) -> bool:
+    def stored(self, choice: Choice, label: str) -> bool:
+        """Whether the state with another value of one choice can be shown."""
+        state = self.state | {choice.name: label}
         own = {choice.side, ""} if choice.side else {"", *COLOURS}
         key = choice.side, *(state[each.name] for each in self.of.choices if each.side in own)
         if key not in self._stored:

@@ -18,7 +18,7 @@ from leak_atlas.explore import charts
 from leak_atlas.explore.charts import Chart, by
 from leak_atlas.explore.instrument import Choice, Description, Instrument, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
-from leak_atlas.explore.probe import BOTH, ONE, SHOWN, Row, Side, pictures
+from leak_atlas.explore.probe import BOTH, ONE, SHOWN, Row, Side
 from leak_atlas.explore.setting import FACTORS, Setting, choices, names, takes, word
 from leak_atlas.explore.shelf import Shelf
 from leak_atlas.localization.disparity import Arrays
@@ -124,7 +124,7 @@ class Layers(Description):
             if (path := side.path(measure, sample))
         ]
         data = {settings[letter].data.name: settings[letter].data for letter in sides}
-        known = pictures(data, sorted({sample for _, sample in shown}))
+        known = charts.portraits(data, sorted({sample for _, sample in shown}))
         return {"cells": cells, "paths": paths, "pictures": known}
 
     def _side(self, setting: Setting, parts: Any) -> Side | None:
@@ -195,9 +195,10 @@ class Layers(Description):
         for letter, name, setting in zip(COLOURS, names(*settings), settings, strict=True):
             near = charts.where(f"datum.side == '{letter}' && datum.measure == measure")
             side, paths = charts.rows("cells", near), charts.rows("paths", near)
+            here = charts.on(side, charts.chosen("cell"))
             lines[0][f"{letter}: {name}"] = charts.heat(
                 side,
-                cell,
+                [cell],
                 by("epoch:O", axis={"labelAngle": 0}),
                 by("part:N", sort=parts, title=None),
                 "datum.side + ', ' + datum.part + ', epoch ' + datum.epoch",
@@ -205,11 +206,11 @@ class Layers(Description):
                 height=26 * len(parts),
             )
             lines[1][f"{letter}: samples at the chosen cell"] = charts.distribution(
-                side, "cell", GROUPS, "value of the measure", width=width, height=110
+                here, GROUPS, "value of the measure", width=width, height=110
             )
             tips = [by("label:N", title="sample"), by("rank:Q", title="% of seen samples below it")]
             lines[2][f"{letter}: unseen samples that carry the chosen cell"] = charts.strip(
-                side, "cell", sample, ["sample", "rank"], tips, width, SHOWN
+                here, sample, ["sample", "rank"], tips, width, SHOWN
             )
             own = _axes(rows, letter)
             lines[3][f"{letter}: path of the chosen sample"] = _path(paths, *own, width)
@@ -324,7 +325,6 @@ def _classes(cells: Chart, setting: Setting, width: int) -> Chart:
     pairs = setting.models
     known = charts.on(
         cells,
-        charts.chosen("cell"),
         charts.unfold("by_class"),
         charts.calculate(label=f"{names}[floor((datum.place - 1) / {pairs})]"),
     )

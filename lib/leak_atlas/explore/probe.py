@@ -7,7 +7,7 @@ unseen samples, over 100.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from leak_atlas.explore import charts
 from leak_atlas.explore.setting import Setting
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Arrays
-from leak_atlas.recipe import Data, registry
+from leak_atlas.recipe import registry
 
 MEASURES = {
     "distance": "Euclidean distance of the features in M_all and in M_h1 (the paper's)",
@@ -36,16 +36,6 @@ SHOWN = 9  # samples in a strip
 CLASSES = 12  # at most so many are shown one by one
 Row: TypeAlias = dict[str, Any]
 Values: TypeAlias = Sequence[tuple[NDArray, NDArray[np.bool_], NDArray]]  # see `_values`
-
-
-def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
-    """For each part and sample `(P, n)`, the percentage of the seen samples whose value is lower."""
-    made = np.empty(values.shape)
-    for row, own in enumerate(values):
-        others = np.sort(own[seen])
-        left, right = (np.searchsorted(others, own, side) for side in ("left", "right"))
-        made[row] = 50 * (left + right) / len(others)
-    return made
 
 
 def _values(results: Sequence[Arrays], measure: str) -> Values:
@@ -96,7 +86,7 @@ class Side:
                 where = {"measure": measure, "epoch": epoch, "part": part}
                 unseen = ranks[0, place, row]
                 cell = where | self._cell(row, auc, pairs, unseen)
-                self.cells.append(cell | {"by_class": _list(by_class[row], 3)})
+                self.cells.append(cell | {"by_class": charts.listed(by_class[row], 3)})
         self._paths[measure] = ranks[0].reshape(-1, shape[2]), ranks[1].reshape(-1, shape[2])
 
     def _ranks(self, pairs: Values) -> NDArray:
@@ -107,7 +97,7 @@ class Side:
         count = np.zeros((2, 1, len(self.index)))
         for values, seen, index in pairs:
             known = np.searchsorted(self.index, index)
-            own = ranks(values, seen)
+            own = charts.ranks(values, seen)
             for group, chosen in enumerate((~seen, seen)):
                 total[group][:, known[chosen]] += own[:, chosen]
                 count[group][:, known[chosen]] += 1
@@ -122,9 +112,12 @@ class Side:
         carriers = carriers[~np.isnan(unseen[carriers])]
         return (
             charts.interval(auc)
-            | {"meaning": _meaning(auc)}
+            | {"meaning": charts.meaning(auc, "unseen samples have", "values here")}
             | charts.histogram(values, {BOTH: seen, ONE: ~seen})
-            | {"sample": [self._sample(at) for at in carriers], "rank": _list(unseen[carriers])}
+            | {
+                "sample": [self._sample(at) for at in carriers],
+                "rank": charts.listed(unseen[carriers]),
+            }
         )
 
     def _by_class(self, pairs: Values) -> NDArray:
@@ -152,28 +145,4 @@ class Side:
         if not known or self.index[at] != int(index):
             return None
         unseen, seen = self._paths[measure]
-        return {"unseen": _list(unseen[:, at]), "seen": _list(seen[:, at])}
-
-
-def _list(values: NDArray, digits: int = 0) -> list[float | None]:
-    """Rounded numbers; None for NaN."""
-    rounded = values.round(digits).tolist()
-    return [None if value != value else value for value in rounded]
-
-
-def _meaning(auc: Estimate) -> str:
-    if auc.low <= 0.5 <= auc.high:
-        return "could be chance: the interval contains 0.5"
-    return f"unseen samples have {'larger' if auc.value > 0.5 else 'smaller'} values here"
-
-
-def pictures(data: Mapping[str, Data], samples: Iterable[str]) -> list[Row]:
-    """The picture and the class of each sample; `data` are the recipes of data sets by name."""
-    loaded = {name: readers.load(name, each.pixels) for name, each in data.items()}
-    made = []
-    for sample in samples:
-        name, _, index = sample.rpartition(" ")
-        label = registry.find(name).classes[loaded[name].labels[int(index)]]
-        image = charts.png(loaded[name].x[int(index)])
-        made.append({"sample": sample, "label": f"{label} ({sample})", "image": image})
-    return made
+        return {"unseen": charts.listed(unseen[:, at]), "seen": charts.listed(seen[:, at])}

@@ -1,33 +1,32 @@
-"""What pruning does to a network: whom it exposes, and what goes, layer by layer (SAMIA and PPB).
+"""What does pruning remove, and whom does it expose? (SAMIA and PPB)
 
-    study = Pruning(setup, Schedule(6), 10, {"Base": CrossEntropy(), "PPB": PPB()}, {"Conf":
-    Threshold()})
-    lab.realize(study.steps("L1 unstructured", [0.6], ["Base"], "Conf"))
-    pruning.explorer(study, "L1 unstructured", 0.6, "PPB", "Conf")
+Networks are pruned and trained on, with a defence or without; shadow models go through the same
+steps as their targets. Two such treatments, A and B, are compared:
 
-What is stored is shown at once. The rest is trained on a click, whose cost is told before.
+    study = Pruning(setup, Schedule(6), 10, {"Base": CrossEntropy(), "PPB": PPB()}, attackers)
+    lab.realize(study.beforehand("L1 unstructured", [0.6], ["Base"], "Conf"))
+    Instrument(study)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
-from ipywidgets import SelectionSlider
+from numpy.typing import NDArray
 
-from leak_atlas import BadInput, audit, nearest
-from leak_atlas.attacks import signals as scores
-from leak_atlas.audit import Estimate
-from leak_atlas.data.designs import Role
-from leak_atlas.explore import base, shelf
-from leak_atlas.explore.base import View
-from leak_atlas.explore.look import along, marks, percent
-from leak_atlas.explore.shelf import Measured, Outcome, Shelf
-from leak_atlas.localization import divergence
+from leak_atlas import audit
+from leak_atlas.explore import charts, shelf
+from leak_atlas.explore.charts import Chart, Measure, by
+from leak_atlas.explore.exposed import ALL, GROUPS, SHOWN, Exposed, path_rows
+from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
+from leak_atlas.explore.look import COLOURS
+from leak_atlas.explore.shelf import Measured, Shelf
+from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import (
     Attacker,
     Objective,
@@ -36,325 +35,251 @@ from leak_atlas.recipe import (
     Schedule,
     Setup,
     Sparsity,
-    Step,
-    registry,
 )
-from leak_atlas.report.markup import drawn
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-    from leak_atlas.localization.disparity import Arrays
-    from leak_atlas.report.sheet import Sheet
-
-GRID = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # sparsities that can be looked at
+SPARSITIES = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)  # that can be looked at
+EXPOSED = replace(charts.AUC, ends=(0, 0.5, 1))
+REMOVED = Measure("removed", "% removed", (0, 100), digits=0, colours=("#f7f7f7", "#b48ac2"))
 
 
-@dataclass(frozen=True, eq=False)
-class Pruning:
-    """Networks that are pruned and trained on with a defence; every shadow walks its victims' whole
-    chain.
-
-    `setup` trains the dense ones, victims first. The first of `defences` is no defence (the paper's
-    Base). One that looks at non-members gets `reference` of them from outside the pool, and dense
-    networks that are trained anew.
+@dataclass(eq=False)
+class Pruning(Description):
+    """`setup` trains the dense networks, targets first. The first of `defences` is no defence (the
+    paper's Base). One that looks at non-members gets `reference` of them from outside the pool, and
+    dense networks that are trained anew.
     """
 
     setup: Setup
     schedule: Schedule  # of the training after pruning
-    victims: int
+    targets: int
     defences: Mapping[str, Objective]  # by the words that offer them
     attackers: Mapping[str, Attacker]  # likewise
+    compared: Sequence[Pruner]  # of A and B, to begin with
+    sparsity: float  # to begin with
     reference: int = 0
-    pruners: Sequence[Pruner] = get_args(Pruner)
+
+    name = "pruning"
+    title = "What does pruning remove, and whom does it expose?"
+    question = title
+    hint = (
+        "Click a class to see its members and those who are exposed most; click a picture to follow that"
+        " sample through the sparsities. A grey number could be chance."
+    )
+
+    def __post_init__(self) -> None:
+        self._shelf, self._made = Shelf(), dict[Any, Any]()
+        self._chain = cache(self.pruned)
+        self._sparsities = sorted({*SPARSITIES, self.sparsity})
+        pruners: dict[str, Any] = {name: name for name in get_args(Pruner)}
+        base, attack = next(iter(self.defences)), next(iter(self.attackers))
+        levels = {f"{level:g}": level for level in self._sparsities}
+        self.choices = []
+        for letter, pruner in zip(COLOURS, self.compared, strict=True):
+            self.choices += [
+                Choice(f"{letter}_pruner", pruners, pruner, side=letter, label="pruner"),
+                Choice(f"{letter}_defence", self.defences, base, side=letter, label="defence"),
+            ]
+        self.choices += [
+            Choice("attack", self.attackers, attack),
+            Choice("train_at", levels, f"{self.sparsity:g}", label="train at sparsity"),
+        ]
+
+    # ------------------------------------------------------------ recipes
 
     def pruned(self, pruner: Pruner, sparsity: float, defence: str) -> Population:
-        """Raises BadInput on a defence that is not offered."""
-        if defence not in self.defences:
-            raise BadInput(
-                f"there is no defence '{defence}' to look at{nearest(defence, list(self.defences))}"
-            )
         objective, setup = self.defences[defence], self.setup
         if "reference" in objective.needs:
             setup = replace(setup, design=replace(setup.design, reference=self.reference))
         return setup.trained().pruned(pruner, sparsity).train(self.schedule, objective)
 
     def measured(self, models: Population, attack: str) -> Measured:
-        """The victims' signals, and how they are attacked by the others."""
-        return shelf.measured(models, self.attackers, attack, self.victims)
+        """The targets' signals, and how they are attacked by the others."""
+        return shelf.measured(models, self.attackers, attack, self.targets)
 
-    def gone(self, pruner: Pruner, sparsity: float) -> list[Sparsity]:
-        """Of each victim what is pruned, which does not depend on the defence."""
-        return [
-            Sparsity(state) for state in self.pruned(pruner, sparsity, next(iter(self.defences)))
-        ][: self.victims]
+    def removed(self, pruner: Pruner, sparsity: float) -> list[Sparsity]:
+        """What is pruned of each target; the defence comes later."""
+        networks = self._chain(pruner, sparsity, next(iter(self.defences)))
+        return [Sparsity(network) for network in networks.states[: self.targets]]
 
-    def steps(
+    def beforehand(
         self, pruner: Pruner, sparsities: Iterable[float], defences: Iterable[str], attack: str
     ) -> list[Any]:
         """The dense networks, and all that is looked at of a pruner."""
-        names, levels = list(defences), list(sparsities)
-        cells = [
-            self.measured(self.pruned(pruner, s, name), attack) for s in levels for name in names
-        ]
-        return [
-            self.measured(self.setup.trained(), attack),
-            cells,
-            [self.gone(pruner, s) for s in levels],
-        ]
+        levels = list(sparsities)
+        networks = [self._chain(pruner, *each) for each in product(levels, defences)]
+        measured = [self.measured(each, attack) for each in [self.setup.trained(), *networks]]
+        return [measured, [self.removed(pruner, level) for level in levels]]
 
+    def _side(self, state: State, letter: str, sparsity: float) -> Measured:
+        """The networks of a side; without sparsity those that are dense."""
+        pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
+        models = self._chain(pruner, sparsity, defence) if sparsity else self.setup.trained()
+        return self.measured(models, state["attack"])
 
-def gaps(signals: Sequence[Arrays], classes: int) -> list[Estimate]:
-    """Confidence gap of each class, mean over those victims that have members and non-members of
-    it.
-    """
-    found = []
-    for each in signals:
-        pool = np.isin(each["role"], (Role.MEMBER, Role.NONMEMBER))
-        label, member = each["labels"][pool], each["role"][pool] == Role.MEMBER
-        confidence = scores.confidence(each["logits"][pool], label)
-        found.append(divergence.gap_by_class(confidence, member, label, classes))
-    known = [column[~np.isnan(column)] for column in np.transpose(found)]
-    return [
-        audit.mean_ci(column) if len(column) else Estimate(np.nan, np.nan, np.nan)
-        for column in known
-    ]
+    def steps(self, state: State) -> list[list[Any]]:
+        level = self.value(state, "train_at")
+        measured = [self._side(state, *each) for each in product(COLOURS, (0.0, level))]
+        removed = [self.removed(state[f"{letter}_pruner"], level) for letter in COLOURS]
+        return [*([*signals, attack] for signals, attack in measured), *map(list, removed)]
 
+    def marks(self, state: State, side: str) -> list[Any]:
+        level = self.value(state, "train_at")
+        return [self._side(state, letter, level)[1] for letter in side or COLOURS]
 
-def shares(gone: Sequence[Arrays]) -> pd.DataFrame:
-    """What is gone of each tensor's weights, and of its whole filters where it has some, mean over
-    the victims.
-    """
-    import pandas as pd
+    def published(self) -> dict[str, State]:
+        first, *others = get_args(Pruner)
+        return {f"{first} and {name}": {"A_pruner": first, "B_pruner": name} for name in others}
 
-    first, made = gone[0], list[dict[str, Any]]()
-    names, kinds = (bytes(first[each]).decode().split("\n") for each in ("names", "kinds"))
-    for at, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-        for series, part, whole in (
-            (kind, "gone", "weights"),
-            ("whole filters", "filters_gone", "filters"),
-        ):
-            if size := first[whole][at]:
-                value = audit.mean_ci([each[part][at] / size for each in gone], bounds=(0, 1))
-                made.append(
-                    {
-                        "tensor": name.removesuffix(".weight"),
-                        "series": series,
-                        "_x": at,
-                        "value": value,
-                    }
-                )
-    return pd.DataFrame(made)
+    # ------------------------------------------------------------ rows
 
-
-# --- drawing --------------------------------------------------------------------------------------------------------
-
-PLANE, GAPS, GONE = (
-    "attack AUC and test accuracy",
-    "confidence gap of each class",
-    "share that is gone of each tensor",
-)
-AROUND: dict[str, Any] = {
-    "markerfacecolor": "none",
-    "markersize": 10,
-    "markeredgewidth": 1.3,
-    "linestyle": "none",
-}
-SERIES = ("pruned", "defended", "dense", "conv", "linear", "norm", "whole filters")
-
-
-def sheet(
-    planes: Mapping[str, Mapping[float, Outcome]],
-    gaps_of: Mapping[str, Sequence[Estimate]],
-    gone: pd.DataFrame | None,
-    names: Mapping[str, str],
-    classes: Sequence[str],
-    here: float,
-) -> Sheet:
-    """Outcomes by sparsity and gaps by class, of those of SERIES that `names` has words for, and
-    `shares`, if any.
-    """
-    import pandas as pd
-
-    from leak_atlas.report import figures
-    from leak_atlas.report.sheet import INK, limits, looks_of, spans
-
-    reached = [(series, s, one) for series, of in planes.items() for s, one in sorted(of.items())]
-    plane = pd.DataFrame(
-        [{"panel": PLANE, "series": series, "at": s, **one} for series, s, one in reached]
-    )
-    plane = spans(spans(plane, "accuracy", "_x"), "auc")
-    ranges = limits(None, plane, name="_x", least=0.01), limits(0.5, plane)
-    each = [(series, i, one) for series, of in gaps_of.items() for i, one in enumerate(of)]
-    aside = {series: 0.2 * (i - (len(gaps_of) - 1) / 2) for i, series in enumerate(gaps_of)}
-    by_class = [
-        {"panel": GAPS, "series": series, "_x": i + aside[series], "value": one}
-        for series, i, one in each
-    ]
-    looks = {
-        name: look._replace(label=names.get(name, name)) for name, look in looks_of(SERIES).items()
-    }
-    looks = {"dense": looks.pop("dense")._replace(colour=INK), **looks}
-    looks["whole filters"] = looks["whole filters"]._replace(marker="o")
-    apart = {name: look._replace(dash="none") for name, look in looks.items()}
-
-    def alone(ax: Axes, rows: pd.DataFrame, look: Any) -> None:
-        """Points that no line joins."""
-        figures.points(ax, rows, apart[rows["series"].iloc[0]])
-
-    def dress(panel: str, ax: Axes) -> None:
-        if panel == PLANE:
-            ax.axhline(0.5, **figures.GUESS)
-            ax.set(xlim=ranges[0], ylim=ranges[1], xlabel="test accuracy", ylabel="attack AUC")
-        elif panel == GAPS:
-            ax.axhline(0, **figures.GUESS)
-            ax.set_xticks(
-                range(len(classes)), classes, rotation=30, ha="right", rotation_mode="anchor"
+    def rows(self, state: State) -> Rows:
+        made: dict[str, list[dict[str, Any]]] = {"cells": [], "layers": []}
+        measured: dict[Any, Measured] = {("dense", None): self._side(state, "A", 0.0)}
+        ranks: dict[str, dict[float, Exposed]] = {letter: {} for letter in COLOURS}
+        for letter, level in product(COLOURS, [0.0, *self._sparsities]):
+            measured[letter, level] = self._side(state, letter, level)
+            place = {"side": letter, "at": level}
+            if found := self._exposed(measured[letter, level]):
+                ranks[letter][level] = found
+                made["cells"] += [place | row for row in found.cells]
+            if level:
+                counts = self._shelf.results(self.removed(state[f"{letter}_pruner"], level))
+                made["layers"] += [place | row for row in removed_rows(counts or [])]
+        if not made["cells"]:
+            return {}
+        made["outcomes"] = self._shelf.outcomes(measured)
+        samples = sorted({sample for row in made["cells"] for sample in row["sample"]})
+        for letter, of in ranks.items():
+            made.setdefault("paths", []).extend(
+                {"side": letter} | row for row in path_rows(of, samples)
             )
-            ax.grid(axis="x", visible=False)
-        elif gone is not None:
-            along(ax, gone.drop_duplicates("_x")["tensor"])
-            ax.set_ylim(-0.04, 1.04)
+        made["pictures"] = charts.portraits({self.setup.data.name: self.setup.data}, samples)
+        return made
 
-    ringed = plane[(plane["at"] == here) | (plane["series"] == "dense")]
-    layers: list[tuple[pd.DataFrame, figures.Mark]] = [
-        (plane, figures.points),
-        (ringed, figures.marker(**figures.RING)),
-    ]
-    layers.append((spans(pd.DataFrame(by_class)), alone))
-    if gone is not None:
-        whole, table = gone["series"] == "whole filters", spans(gone.assign(panel=GONE))
-        layers += [(table[~whole], alone), (table[whole], figures.marker(**AROUND))]
-    panels = [[PLANE, GAPS], *[[GONE, GONE]] * (gone is not None)]
-    return figures.draw(
-        layers, looks=looks, hue="series", facet="panel", panels=panels, height=2.6, dress=dress
-    )
+    def _exposed(self, measured: Measured) -> Exposed | None:
+        """Who is exposed by an attack, counted once; None where it is not stored."""
+        signals, attack = measured
+        found = self._shelf.results([attack, signals[0]])
+        if found and attack.key not in self._made:
+            self._made[attack.key] = Exposed.of(self.setup.data.name, *found)
+        return self._made.get(attack.key)
 
+    # ------------------------------------------------------------ figure
 
-# --- the widget -----------------------------------------------------------------------------------------------------
-
-
-class Explorer(base.Explorer):
-    """A pruner, a sparsity, a defence and an attack, beginning with those given; `sparsities` may
-    be chosen too.
-    """
-
-    def __init__(
-        self,
-        study: Pruning,
-        pruner: Pruner,
-        sparsity: float,
-        defence: str,
-        attack: str,
-        sparsities: Iterable[float] = (),
-    ) -> None:
-        # BadInput where one cannot be
-        for one, name in [(pruner, defence), *product(study.pruners, study.defences)]:
-            study.measured(study.pruned(one, sparsity, name), attack)
-        super().__init__()
-        self._study, self._shelf, self._chain = study, Shelf(), cache(study.pruned)
-        self._dense, (self._base, *_) = study.setup.trained(), study.defences
-        self._sparsities = sorted({*GRID, *sparsities, sparsity})
-        self.pruner = self.listed("pruner", study.pruners, pruner)
-        slider = SelectionSlider(
-            options=marks(self._sparsities, ()), value=sparsity, description="sparsity"
-        )
-        self.sparsity = self.watched("sparsity", slider.add_class("leak-atlas-sparsity"))
-        self.defence = self.listed("defence", list(study.defences), defence)
-        self.attack = self.listed("attack", list(study.attackers), attack)
-        self._attacked: dict[str, Arrays] = {}
-        self.lay([[self.pruner, self.sparsity, self.defence, self.attack]])
-        self.settle()
-
-    def _shown(self) -> dict[str, str]:
-        """The series that are compared now, and the defence of each; dense networks have none."""
-        return {"pruned": self._base} | (
-            {"defended": self.defence.value} if self.defence.value != self._base else {}
-        )
-
-    def _measured(self, sparsity: float, defence: str) -> Measured:
-        return self._study.measured(
-            self._chain(self.pruner.value, sparsity, defence), self.attack.value
-        )
-
-    def steps(self) -> list[list[Any]]:
+    def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        levels = sorted(charts.values(rows["cells"], "at"))
+        at = self.sparsity if self.sparsity in levels else levels[-1]
+        here = [row for row in rows["cells"] if row["at"] == at and row["class"] != ALL]
+        most = max(here, key=lambda row: row["auc"])
+        classes = charts.values(rows["cells"], "class")
         return [
-            self._study.steps(
-                self.pruner.value, [self.sparsity.value], self._shown().values(), self.attack.value
+            Pointer("sparsity", "sparsity_at", levels, at, slider=True, play=True),
+            Pointer("who", "who_class", classes, most["class"], label="class"),
+            Pointer("sample", "sample_sample", [], most["sample"][0], hidden=True),
+        ]
+
+    def sentences(self, state: State, rows: Rows) -> list[str]:
+        if not rows:
+            return ["Nothing of this is stored yet."]
+        said, at = [], state["sparsity"]
+        for row in rows["cells"]:
+            if row["at"] == at and row["class"] == state["who"]:
+                interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
+                name = f"{row['side']} ({self._name(state, row['side'])})"
+                said.append(f"{name}, {row['class']}: AUC {row['auc']:.2f}, {interval}.")
+        return said + shelf.sentences(rows["outcomes"], at, f"sparsity {at:g}")
+
+    def _name(self, state: State, letter: str) -> str:
+        return f"{state[f'{letter}_pruner']}, {state[f'{letter}_defence']}"
+
+    def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
+        sparsity = charts.selection("sparsity", "rect", at=state["sparsity"])
+        who = charts.selection("who", "rect", **{"class": state["who"]})
+        sample = charts.selection("sample", "image", sample=state["sample"])
+        levels = sorted(charts.values(rows["cells"], "at"))
+        across = charts.columns("at", levels, "sparsity")
+        names = {letter: self._name(state, letter) for letter in COLOURS}
+        size: dict[str, Any] = {"width": 270 if narrow else 400}
+        lines = [
+            charts.maps(
+                names,
+                "cells",
+                [sparsity, who],
+                across,
+                by("class:N", sort=charts.values(rows["cells"], "class"), title=None),
+                "datum.side + ', ' + datum.class + ', sparsity ' + datum.at",
+                EXPOSED,
+                **size,
+            ),
+            {},
+            {},
+            {},
+            charts.maps(
+                dict.fromkeys(COLOURS, "what is removed"),
+                "layers",
+                [sparsity],
+                across,
+                by("part:N", sort=charts.values(rows["layers"], "part"), title=None),
+                "datum.side + ', ' + datum.part + ', sparsity ' + datum.at",
+                REMOVED,
+                **size,
+            ),
+            charts.outcomes(["dense"], across, "sparsity_at", width=270),
+        ]
+        facts = [by("label:N", title="sample"), by("rank:Q", title="rank, % of non-members")]
+        for letter in COLOURS:
+            mine = charts.where(f"datum.side == '{letter}'")
+            chosen = [charts.chosen("sparsity"), charts.chosen("who")]
+            here = charts.rows("cells", mine, chosen)
+            lines[2][f"{letter}: attack scores of the chosen class"] = charts.distribution(
+                here, GROUPS, "attack score", height=110, **size
             )
-        ]
-
-    def needs(self, name: str, value: Any) -> Sequence[Step]:
-        now = self.state | {name: value}
-        chain = self._chain(now["pruner"], now["sparsity"], now["defence"])
-        return [self._study.measured(chain, now["attack"])[1]]
-
-    def attacks(self) -> dict[str, Arrays]:
-        return self._attacked
-
-    def look(self) -> View:
-        # or those of another choice would be exported where nothing is stored of this one
-        self._attacked = {}
-        pruner, here, shelf, shown = (
-            self.pruner.value,
-            self.sparsity.value,
-            self._shelf,
-            self._shown(),
-        )
-        asked = {
-            series: {s: self._measured(s, name) for s in self._sparsities}
-            for series, name in shown.items()
-        }
-        asked = {"dense": {0.0: self._study.measured(self._dense, self.attack.value)}} | asked
-        planes = {
-            series: {s: one for s, m in of.items() if (one := shelf.outcome(*m))}
-            for series, of in asked.items()
-        }
-        self.mark("sparsity", self._sparsities, percent)
-        for name, options in (
-            ("pruner", self._study.pruners),
-            ("defence", self._study.defences),
-            ("attack", self._study.attackers),
-        ):
-            self.mark(name, list(options))
-        names = {"dense": "dense"} | {series: f"{pruner}, {name}" for series, name in shown.items()}
-        at = {series: here if series in shown else 0.0 for series in names}
-        missing = [
-            f"{names[each]}: not trained yet at this choice, or not attacked so."
-            for each in names
-            if at[each] not in planes[each]
-        ]
-        counted = shelf.results(self._study.gone(pruner, here))
-        if not counted:
-            missing.append("What goes is not counted yet.")
-        if not any(planes.values()):
-            return View(None, [], missing)
-        classes = registry.find(self._study.setup.data.name).classes
-        signals = {each: shelf.results(asked[each][at[each]][0]) for each in names}
-        attacked = {names[each]: shelf.results([asked[each][at[each]][1]]) for each in names}
-        self._attacked = {name: own[0] for name, own in attacked.items() if own}
-        found = {each: gaps(own, len(classes)) for each, own in signals.items() if own}
-        gone = shares(counted) if counted else None
-        words = {
-            "names": names,
-            "at": at,
-            "planes": planes,
-            "gaps": found,
-            "classes": classes,
-            "gone": counted,
-        }
-        said = drawn(
-            "pruned.txt", **words, attack=self.attack.value, mean=np.mean, percent=percent
-        ).splitlines()
-        known = [
-            (name, series, frozenset(planes[series]), series in found)
-            for series, name in names.items()
-        ]
-        key = *known, self.attack.value, here, gone is not None
-        fig = self.kept(key, partial(sheet, planes, found, gone, names, classes, here))
-        fig.finding = " ".join(said)
-        return View(fig, said, missing)
+            lines[1][f"{letter}: members that are exposed most"] = charts.strip(
+                here, sample, ["sample", "rank"], facts, size["width"], SHOWN
+            )
+            lines[3][f"{letter}: path of the chosen sample"] = charts.layers(
+                charts.rows(
+                    "paths",
+                    mine,
+                    charts.chosen("sample"),
+                    charts.unfold("at", *GROUPS),
+                    {"fold": list(GROUPS), "as": ["group", "rank"]},
+                ),
+                charts.mark(
+                    "line",
+                    {"point": True},
+                    x=across,
+                    y=by("rank:Q", scale={"domain": [0, 100]}, title="rank, % of non-members"),
+                    color=by("group:N", scale=charts.colours(GROUPS), legend=charts.LEGEND),
+                ),
+                height=110,
+                **size,
+            )
+        shown = [charts.side_by_side(line, narrow) for line in lines]
+        return charts.page(shown, "attack AUC by class and what is removed, by sparsity")
 
 
-explorer = Explorer
+# ---------------------------------------------------------------- rows
+
+
+def removed_rows(counts: Sequence[Arrays]) -> list[dict[str, Any]]:
+    """Of each stage the percentage of weights and of whole filters that is removed; mean over the
+    targets.
+    """
+    if not counts:
+        return []
+    stages: dict[str, list[int]] = {}
+    for at, name in enumerate(bytes(counts[0]["names"]).decode().split("\n")):
+        stages.setdefault(name.partition(".")[0], []).append(at)
+
+    def share(tensors: list[int], part: str, whole: str) -> NDArray:
+        size = max(counts[0][whole][tensors].sum(), 1)
+        return np.array([100 * each[part][tensors].sum() / size for each in counts])
+
+    made = []
+    for stage, tensors in stages.items():
+        weights = audit.mean_ci(share(tensors, "gone", "weights"), bounds=(0, 100))
+        filters = share(tensors, "filters_gone", "filters").mean()
+        row = {"part": stage, "meaning": f"{filters:.0f} % of its filters are removed whole"}
+        made.append(row | charts.interval(weights, "removed"))
+    return made

@@ -1,674 +1,466 @@
-"""Which samples a pruned network remembers, and what a window over them does to their exposure
-(WeMem).
+"""Which members does a window over the memorization ranking visit, and who is exposed? (WeMem)
 
-    study = Samples(setup, Schedule(21), ranking, 10, {"LiRA": LiRA("offline_cdf")}, widths=[9],
-    strides=[1])
-    lab.realize(study.steps("LiRA", Way("RSW", 9, 1, "low-to-high")))
-    samples.explorer({"bits": study}, Way("RSW", 9, 1, "low-to-high"), "LiRA")
+    studies = {"bits": WindowStudy(...)}
+    Instrument(Samples(studies, {"LiRA": LiRA("offline_cdf")}, RMR(share=0.2), ninths=2, step=1))
 
-What is stored is shown at once. The rest is trained on a click, whose cost is told before.
+Networks are pruned in rounds. Base trains on all members in each epoch of a round, RSW on those in
+a window that slides over the members of each class; SWMR also penalizes the weights on the members
+with the highest scores. The *exposure* of a sample is the share of a target's non-members that get
+a lower score from the attack; its mean over the members is the AUC.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from IPython.display import HTML as Shown
-from ipywidgets import HTML, IntSlider, SelectionSlider
-from markupsafe import Markup
-from numpy.typing import NDArray
 
-from leak_atlas import BadInput, audit, nearest
-from leak_atlas.audit import Estimate, FloatArray
+from leak_atlas import audit
+from leak_atlas.audit import FloatArray
 from leak_atlas.data import designs, readers
 from leak_atlas.data.designs import Role
-from leak_atlas.explore import base, look, shelf
-from leak_atlas.explore.base import View
-from leak_atlas.explore.look import marks, percent
-from leak_atlas.explore.shelf import Measured, Outcome, Shelf
+from leak_atlas.explore import charts, look, shelf
+from leak_atlas.explore.charts import Chart, by
+from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
+from leak_atlas.explore.shelf import Measured, Shelf
 from leak_atlas.localization.samples import split_by_group, split_by_ranking, window_visits
-from leak_atlas.recipe import (
-    RMR,
-    Attacker,
-    Memorization,
-    Population,
-    Pruner,
-    Schedule,
-    Setup,
-    Step,
-    Window,
-    registry,
-)
-from leak_atlas.report.markup import drawn, png
+from leak_atlas.recipe import RMR, Attacker, Step, Window, WindowStudy, registry
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from leak_atlas.localization.disparity import Arrays
-    from leak_atlas.report import Table
-    from leak_atlas.report.sheet import Sheet
 
 DEFENCES = ("RSW", "SWMR")
-RANDOM = "random order"  # the control: the same scores, permuted
-ORDERS = ("low-to-high", "high-to-low", RANDOM)
-PARTS, NEIGHBOURS = 4, 6  # of the pool by its scores; samples that lie next to the chosen one
+RANDOM = "random order"  # the control: from low to high, of the same scores, permuted
+ORDERS = {"low-to-high": "low-to-high", "high-to-low": "high-to-low", RANDOM: "low-to-high"}
+PARTS, NEIGHBOURS = 4, 6  # parts of the ranking; members that are nearest to the chosen one
+BASE, WINDOW = "Base", "window"
+COLOURS = {BASE: charts.INK, WINDOW: look.COLOURS["B"]}
+TargetRows = list[dict[str, Any]]
 
 
-class Way(NamedTuple):
-    """One of DEFENCES, how many members of a class its window holds and by how many it moves, and
-    one of ORDERS.
+class Samples(Description):
+    """The window and the attack of one study; `penalty` is what SWMR adds to RSW.
+
+    A window has a width in ninths of a class' members, and moves by `step` members an epoch.
     """
 
-    defence: str
-    width: int
-    step: int
-    order: str
+    name = "samples"
+    title = "Whom does a window over the ranking protect?"
+    question = "Which members does a window visit, and which are exposed to an attack?"
+    hint = (
+        "Play moves the window through the epochs of a round. Click a member to read its score, its"
+        " exposure and the members that look most like it."
+    )
 
-    @property
-    def window(self) -> Window:
-        return Window(
-            self.width, self.step, "high-to-low" if self.order == "high-to-low" else "low-to-high"
-        )
+    def __init__(
+        self,
+        studies: Mapping[str, WindowStudy],
+        attackers: Mapping[str, Attacker],
+        penalty: RMR,
+        ninths: int,
+        step: int,
+    ) -> None:
+        self._studies, self._attackers, self._penalty = studies, attackers, penalty
+        self._shelf, first = Shelf(), next(iter(studies))
+        for study in studies.values():
+            look.pictured(study.data)
+        targets = {str(target): target for target in range(studies[first].targets)}
+        widths = {f"{each}/9": each for each in range(1, 10)}
+        steps = {str(each): each for each in sorted({0, 1, 2, step})}
+        attacks = {name: name for name in attackers}
+        width = "of the window, as a share of a class' members"
+        self.choices = [
+            Choice("data", {name: name for name in studies}, first),
+            Choice("defence", {name: name for name in DEFENCES}, DEFENCES[0]),
+            Choice("order", ORDERS, "low-to-high", meaning="of the scores"),
+            Choice("attack", attacks, next(iter(attacks))),
+            Choice("width", widths, f"{ninths}/9", meaning=width),
+            Choice("step", steps, str(step), meaning="members an epoch"),
+            Choice("target", targets, "0", label="members of target", more=True),
+        ]
+        self._pool = cache(lambda name: Pool(studies[name]))
 
-    def __str__(self) -> str:
-        return f"{self.defence}, width {self.width}, step {self.step}, {self.order}"
+    # ------------------------------------------------------------ recipes
 
+    def study(self, state: State) -> WindowStudy:
+        return self._studies[state["data"]]
 
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Networks that are pruned in rounds, with a window over their members or without one (Base).
+    def window(self, state: State) -> Window:
+        study = self.study(state)
+        members = study.setup.design.members(0) / study.data.classes
+        width = max(1, round(members * self.value(state, "width") / 9))
+        return Window(width, self.value(state, "step"), self.value(state, "order"))
 
-    `setup` trains the dense ones, victims first; each shadow walks its victims' whole chain.
-    `ranking` speaks of the whole pool. Raises BadInput on data that are neither images nor bits.
-    """
-
-    setup: Setup
-    schedule: Schedule  # of a round
-    ranking: Memorization
-    victims: int
-    attackers: Mapping[str, Attacker]  # by the words that offer them
-    # of windows, offered beside each ninth of a class' members; the last one to begin with
-    widths: Sequence[int]
-    # their steps, offered beside 0, 1 and 2 45ths; the first one to begin with
-    strides: Sequence[int]
-    risky: RMR = field(default_factory=RMR)  # SWMR's
-    pruner: Pruner = "L1 unstructured"
-    sparsity: float = 0.6
-    rounds: int = 5
-    head: bool = True
-
-    def __post_init__(self) -> None:
-        look.pictured(self.setup.data)
-
-    @cached_property
-    def grid(self) -> tuple[list[int], list[int]]:
-        """Widths and steps that can be looked at."""
-        size = self.setup.design.members(0) / self.setup.data.classes
-        widths, steps = (
-            (round(size * k / 9) for k in range(1, 10)),
-            (round(size * k / 45) for k in range(3)),
-        )
-        return sorted({*self.widths, *widths} - {0}), sorted({*self.strides, *steps})
-
-    def way(self, defence: str, order: str) -> Way:
-        """With the window to begin with."""
-        return Way(defence, self.widths[-1], self.strides[0], order)
-
-    def pruned(self, way: Way | None = None) -> Population:
-        """At the end of the last round; None: Base."""
-        given: dict[str, Any] = {}
-        if way:
-            if way.defence not in DEFENCES or way.order not in ORDERS:
-                wrong, known = (
-                    (way.order, ORDERS) if way.defence in DEFENCES else (way.defence, DEFENCES)
-                )
-                raise BadInput(f"there is no '{wrong}' to look at{nearest(wrong, known)}")
-            given = {"sampling": way.window, "ranking": self.ranked(way.order)}
-            given |= {"objective": self.risky} if way.defence == "SWMR" else {}
-        dense = self.setup.trained()
-        return dense.iteratively(
-            self.pruner, self.sparsity, self.schedule, self.rounds, self.head, **given
-        )[-1]
-
-    def ranked(self, order: str) -> Step:
+    def ranking(self, state: State) -> Step:
         """The scores by which members are ordered."""
-        return self.ranking.shuffle() if order == RANDOM else self.ranking
+        study = self.study(state)
+        return study.ranking.shuffle() if state["order"] == RANDOM else study.ranking
 
-    def measured(self, models: Population, attack: str) -> Measured:
-        return shelf.measured(models, self.attackers, attack, self.victims)
+    def measured(self, state: State) -> dict[str, Measured]:
+        """The outputs and the attack of Base and of the window."""
+        study = self.study(state)
+        penalty = self._penalty if state["defence"] == "SWMR" else None
+        windowed = study.windowed(self.window(state), self.ranking(state), penalty)
+        populations = {BASE: study.base, WINDOW: windowed}
+        return {
+            name: shelf.measured(networks, self._attackers, state["attack"], study.targets)
+            for name, networks in populations.items()
+        }
 
-    def steps(self, attack: str, *ways: Way) -> list[Any]:
-        """The scores in each order, Base, and all that is looked at of some ways."""
-        each = [self.measured(self.pruned(way), attack) for way in (None, *ways)]
-        return [[self.ranked(order) for order in ORDERS], each]
+    def steps(self, state: State) -> list[list[Step]]:
+        measured = [step for own in self.measured(state).values() for step in (*own[0], own[1])]
+        return [[self.study(state).ranking, self.ranking(state), *measured]]
+
+    def beginning(self) -> list[list[Step]]:
+        """What a notebook trains: on all data Base, both defences and their control's order."""
+        start = {choice.name: choice.start for choice in self.choices}
+        steps: list[list[Step]] = [[each.ranking.shuffle() for each in self._studies.values()]]
+        for data, defence, attack in product(self._studies, DEFENCES, self._attackers):
+            steps += self.steps(start | {"data": data, "defence": defence, "attack": attack})
+        return steps
+
+    def marks(self, state: State, side: str) -> Sequence[Step]:
+        return [self.ranking(state), self.measured(state)[WINDOW][1]]
+
+    # ------------------------------------------------------------ rows
+
+    def rows(self, state: State) -> Rows:
+        study, pool, window = self.study(state), self._pool(state["data"]), self.window(state)
+        if not (scores := self._shelf.results([study.ranking, self.ranking(state)])):
+            return {}
+        ranking, by_score = scores
+        members = [
+            pool.members(target, ranking, by_score, window.order) for target in range(study.targets)
+        ]
+        attacks = {
+            name: results[0]
+            for name, (_, attack) in self.measured(state).items()
+            if (results := self._shelf.results([attack]))
+        }
+        chosen = members[self.value(state, "target")]
+        exposed = [row for each in attacks.items() for row in _by_rank(*each, members)]
+        rows = {"exposure": exposed, "members": pool.rows(chosen, attacks)}
+        rows["ranks"] = [
+            {"rank": rank + 1, "visits": [window.visits(rank + 1, epoch)[rank] for epoch in epochs]}
+            for epochs in [range(1, study.fine_tuning + 1)]
+            for rank in range(chosen["rank"].max() + 1)
+        ]
+        rows["parts"] = [row for each in attacks.items() for row in _by_part(*each, ranking)]
+        return rows
+
+    def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
+        import pandas as pd
+
+        members = pd.DataFrame(rows["members"]).drop(columns=["image", "near"])
+        return {"members": members, "exposure": pd.DataFrame(rows["exposure"])}
+
+    # ------------------------------------------------------------ figure
+
+    def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        epochs = [*range(1, len(rows["ranks"][0]["visits"]) + 1)]
+        highest = max(rows["members"], key=lambda row: row["score"])
+        return [
+            Pointer("epoch", "epoch", epochs, 1 + len(epochs) // 2, slider=True, play=True),
+            Pointer("sample", "sample_sample", [], highest["sample"], hidden=True),
+        ]
+
+    def sentences(self, state: State, rows: Rows) -> list[str]:
+        if not rows:
+            return ["The memorization scores are not stored yet."]
+        window, epochs = self.window(state), len(rows["ranks"][0]["visits"])
+        epoch = state.get("epoch", 1 + epochs // 2)
+        first = window.step * (epoch - 1) + 1
+        total = [rows["ranks"][row["rank"] - 1]["visits"][-1] for row in rows["members"]]
+        sentences = [
+            f"In epoch {epoch} of {epochs} of a round the window holds ranks {first} to"
+            f" {first + window.width - 1} of each class. A round visits members"
+            f" {look.percent(np.mean(total) / epochs)} as often as Base does;"
+            f" {look.percent(np.mean(np.array(total) == 0))} of the members are never visited."
+        ]
+        for name, measured in self.measured(state).items():
+            words = f"{state['defence']} ({name})" if name == WINDOW else name
+            if not (outcome := self._shelf.outcome(*measured)):
+                sentences.append(f"{words} is not stored yet.")
+                continue
+            sentences.append(
+                f"{words}: test accuracy {outcome['accuracy']:.3f}, AUC of {state['attack']}"
+                f" {outcome['auc']:.3f} (mean over targets, 95 % interval)"
+                f"{self._by_visits(state, measured)}."
+            )
+        return sentences
+
+    def _by_visits(self, state: State, measured: Measured) -> str:
+        """AUC among the samples of ranks that the window never visits, where there are such."""
+        scored, by_score = self._shelf.results([measured[1], self.ranking(state)]) or []
+        labels = self._pool(state["data"]).data.labels[by_score["index"]]
+        labelled = {"index": by_score["index"], "labels": labels}
+        epochs = self.study(state).fine_tuning
+        never = window_visits(scored, by_score, labelled, self.window(state), epochs) == 0
+        visited, not_visited = split_by_group(scored, never.astype(int), 2)
+        if not all(0 < np.mean(one["member"]) < 1 for one in (*visited, *not_visited)):
+            return ""
+        never_auc, auc = (audit.audit(part)["auc"] for part in (not_visited, visited))
+        return f"; {never_auc:.3f} among ranks never visited, {auc:.3f} among the others"
+
+    def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
+        window, ranks = self.window(state), len(rows["ranks"])
+        sample = charts.selection("sample", "image", sample=state["sample"])
+        inside = f"datum.rank > {window.step} * (epoch - 1)"
+        inside += f" && datum.rank <= {window.step} * (epoch - 1) + {window.width}"
+        width = 300 if narrow else 620
+        held = charts.on(
+            charts.rows("ranks", charts.where(inside)),
+            {"aggregate": [_ends("min", "first"), _ends("max", "last")]},
+            charts.calculate(first="datum.first - 0.5", last="datum.last + 0.5"),
+        )
+        outline = {"fill": None, "stroke": COLOURS[WINDOW], "strokeWidth": 2.5, "aria": False}
+        frame = charts.layers(
+            held, charts.mark("rect", outline, x=by("first:Q"), x2={"field": "last"})
+        )
+        x = by(
+            "rank:Q", scale={"domain": [0.5, ranks + 0.5], "nice": False}, title="rank in the class"
+        )
+        left = {
+            f"members of target {state['target']}, {state['order']}": _members(
+                rows, sample, inside, frame, x, width
+            ),
+            "visits in a round (line: Base)": _visits(rows["ranks"], frame, x, width),
+            f"exposure of the members of each rank to {state['attack']}": _exposure(x, width),
+        }
+        chosen = charts.rows("members", charts.chosen("sample"))
+        near = charts.on(
+            chosen,
+            {"flatten": ["near"]},
+            {"window": [{"op": "row_number", "as": "place"}]},
+            {"lookup": "near", "from": PICTURES},
+            charts.calculate(sample="datum.near"),
+        )
+        small = 280 if narrow else 320
+        right = {
+            f"the chosen sample, and its exposure to {state['attack']}": _card(chosen),
+            "the members of this target that look most like it": charts.pictures(
+                near, sample, "label", NEAR_TIPS, small, NEIGHBOURS
+            ),
+            f"quarters of the scores: AUC of {state['attack']}": _parts(small),
+        }
+        both = [charts.side_by_side(each, narrow=True) for each in (left, right)]
+        line = {"vconcat" if narrow else "hconcat": both}
+        params = [{"name": "epoch", "value": state["epoch"]}]
+        return charts.page([line], "Members by rank, and the window over them", params)
 
 
-# --- the numbers ----------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------- rows
 
 
 class Pool:
-    """The samples that a study's scores speak of: pictures, labels, and what each is to each
-    victim.
-    """
+    """The samples that a study ranks: pictures, labels, and the role of each in each target."""
 
-    def __init__(self, study: Samples) -> None:
-        data = study.setup.data
-        self.data, self.classes = (
-            readers.load(data.name, data.pixels),
-            registry.find(data.name).classes,
-        )
-        self.roles = designs.roles(
-            study.setup.design, self.data.labels, data.parts[0], study.victims
-        )
+    def __init__(self, study: WindowStudy) -> None:
+        data, design = study.data, study.setup.design
+        self.name, self.data = data.name, readers.load(data.name, data.pixels)
+        self.classes = registry.find(data.name).classes
+        self.roles = designs.roles(design, self.data.labels, data.parts[0], study.targets)
 
-    def members(self, victim: int, ranking: Arrays, by: Arrays, order: str) -> pd.DataFrame:
-        """A victim's members: `index`, `label`, `score`, and `rank`, their place from 0 in their
+    def members(self, target: int, ranking: Arrays, by_score: Arrays, order: str) -> pd.DataFrame:
+        """A target's members: `index`, `label`, `score`, and `rank`, their place from 0 in their
         class.
 
-        `by` are the scores that order them; of equal ones the first member ranks first, as in the
-        training.
+        `by_score` orders them; of equal scores the first member ranks first, as in the training.
         """
         import pandas as pd
 
-        inside = self.roles[victim, ranking["index"]] == Role.MEMBER
-        index, score = ranking["index"][inside], by["score"][inside]
-        frame = pd.DataFrame(
-            {"index": index, "label": self.data.labels[index], "score": ranking["score"][inside]}
-        )
-        frame = frame.iloc[np.argsort(-score if order == "high-to-low" else score, kind="stable")]
+        inside = self.roles[target, ranking["index"]] == Role.MEMBER
+        index, scores = ranking["index"][inside], by_score["score"][inside]
+        columns = {"score": ranking["score"][inside], "label": self.data.labels[index]}
+        frame = pd.DataFrame({"index": index} | columns)
+        order_of = np.argsort(-scores if order == "high-to-low" else scores, kind="stable")
+        frame = frame.iloc[order_of]
         return frame.assign(rank=frame.groupby("label").cumcount())
 
-    def neighbours(self, at: int, index: NDArray, count: int) -> tuple[NDArray, FloatArray]:
-        """Those of the samples `index` that lie nearest to sample `at`, and how far: Euclidean, of
-        pixels in [0, 1].
+    def rows(self, members: pd.DataFrame, attacks: Mapping[str, Arrays]) -> list[dict[str, Any]]:
+        """A row a member, with its mean exposure to the targets that trained on it, and to the
+        others.
         """
-        x = self.data.x[index].reshape(len(index), -1).astype(np.float32) - self.data.x[at].reshape(
-            -1
-        )
-        far = np.linalg.norm(x, axis=1) / (255 if self.data.x.ndim == 4 else 1)
-        far[index == at] = np.inf
-        nearest = np.argsort(far, kind="stable")[:count]
-        return index[nearest], far[nearest]
-
-    def pictures(self, index: NDArray) -> NDArray[np.uint8]:
-        return look.pictures(self.data.x[index])
-
-    def strip(self, members: pd.DataFrame) -> NDArray[np.uint8]:
-        """Members as one picture: a row for each class, a column for each rank."""
-        tiles = np.pad(
-            self.pictures(members["index"].to_numpy()),
-            ((0, 0), (0, 1), (0, 1), (0, 0)),
-            constant_values=255,
-        )
-        made = np.full(
-            (len(self.classes), members["rank"].max() + 1, *tiles.shape[1:]), 255, np.uint8
-        )
-        made[members["label"], members["rank"]] = tiles
-        return made.swapaxes(1, 2).reshape(made.shape[0] * made.shape[2], -1, 3)
+        index = members["index"].to_numpy()
+        names, images = [f"{self.name} {i}" for i in index], look.pictures(self.data.x[index])
+        near = [[names[i] for i in each] for each in _neighbours(self.data.x[index])]
+        exposed = {name: _of_samples(scored) for name, scored in attacks.items()}
+        rows = []
+        for i, member in enumerate(members.to_dict("records")):
+            label = self.classes[member["label"]]
+            row = {"sample": names[i], "class": label, "label": f"{label} ({names[i]})"}
+            row |= {"rank": member["rank"] + 1, "score": round(member["score"], 3)}
+            for name, means in exposed.items():
+                own = means.loc[member["index"]]
+                row |= {f"{name} {side}": _rounded(own.get(side == "in")) for side in ("in", "out")}
+            rows.append(row | {"image": charts.png(images[i]), "near": near[i]})
+        return rows
 
 
-def exposure(scored: Mapping[str, NDArray]) -> FloatArray:
-    """Of each target's samples `(T, n)` the share of its non-members with a lower score, ties
-    counted half.
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or np.isnan(value) else round(float(value), 3)
 
-    Its mean over a target's members is the attack's AUC.
+
+def _neighbours(x: Any) -> list[list[int]]:
+    """The places of those that are nearest to each sample, by Euclidean distance of the pixels."""
+    flat = x.reshape(len(x), -1).astype(np.float32)
+    squares = np.square(flat).sum(axis=1)
+    far = squares[:, None] + squares - 2 * flat @ flat.T
+    np.fill_diagonal(far, np.inf)
+    return np.argsort(far, axis=1, kind="stable")[:, :NEIGHBOURS].tolist()
+
+
+def exposure(scored: Mapping[str, Any]) -> FloatArray:
+    """Of each target's samples `(T, n)` the share of its non-members with a lower score; ties count
+    half.
     """
-    made = []
-    for scores, member in zip(
-        scored["scores"], np.broadcast_to(scored["member"], scored["scores"].shape), strict=True
-    ):
+    shares = []
+    members = np.broadcast_to(scored["member"], scored["scores"].shape)
+    for scores, member in zip(scored["scores"], members, strict=True):
         outside = np.sort(scores[~member])
         below = np.searchsorted(outside, scores) + np.searchsorted(outside, scores, "right")
-        made.append(below / 2 / len(outside))
-    return np.array(made)
+        shares.append(below / 2 / len(outside))
+    return np.array(shares)
 
 
-def by_rank(scored: Mapping[str, NDArray], members: Sequence[pd.DataFrame]) -> list[Estimate]:
-    """Mean `exposure` of the members of each rank, over the targets, as far as each target has such
-    members.
-    """
+def _of_samples(scored: Mapping[str, Any]) -> pd.DataFrame:
+    """Mean exposure of each sample over targets that trained on it (True), and over the others."""
     import pandas as pd
 
-    shown, made = exposure(scored), []
-    for values, index, frame in zip(
-        shown, np.broadcast_to(scored["index"], shown.shape), members, strict=True
-    ):
-        own = pd.Series(values[np.searchsorted(index, frame["index"])])
-        made.append(own.groupby(frame["rank"].to_numpy()).mean())
-    table = pd.concat(made, axis=1, join="inner").sort_index()
-    return [audit.mean_ci(row, bounds=(0, 1)) for row in table.to_numpy()]
+    shares = exposure(scored)
+    index, member = (np.broadcast_to(scored[name], shares.shape) for name in ("index", "member"))
+    columns = {"index": index.ravel(), "member": member.ravel(), "share": shares.ravel()}
+    return pd.DataFrame(columns).groupby(["index", "member"])["share"].mean().unstack()
 
 
-def by_visits(
-    pool: Pool, scored: Arrays, by: Arrays, window: Window, epochs: int
-) -> dict[str, Estimate]:
-    """AUC among the samples that a window visits and among those that it never does, where there
-    are both.
-    """
-    labelled = {"index": by["index"], "labels": pool.data.labels[by["index"]]}
-    never = (window_visits(scored, by, labelled, window, epochs) == 0).astype(int)
-    parts = dict(zip(("visited", "never visited"), split_by_group(scored, never, 2), strict=True))
-    full = all(
-        one["member"].any() and not one["member"].all() for part in parts.values() for one in part
-    )
-    return {name: audit.audit(part)["auc"] for name, part in parts.items()} if full else {}
+def _by_rank(
+    name: str, scored: Mapping[str, Any], members: Sequence[pd.DataFrame]
+) -> list[dict[str, Any]]:
+    """Mean exposure of the members of each rank that every target has, over the targets."""
+    import pandas as pd
+
+    shares, by_target = exposure(scored), []
+    index = np.broadcast_to(scored["index"], shares.shape)
+    for share, own, frame in zip(shares, index, members, strict=True):
+        exposed = pd.Series(share[np.searchsorted(own, frame["index"])])
+        by_target.append(exposed.groupby(frame["rank"].to_numpy()).mean())
+    table = pd.concat(by_target, axis=1, join="inner").sort_index()
+    return [
+        {"variant": name, "rank": rank + 1} | charts.interval(audit.mean_ci(row, bounds=(0, 1)))
+        for rank, row in zip(table.index.tolist(), table.to_numpy(), strict=True)
+    ]
 
 
-def by_part(ranking: Arrays, attacks: Mapping[str, Arrays]) -> list[dict[str, Any]]:
-    """AUC within each part of the scores, from the lowest, and how far the second attack's differs
-    from the first's.
-    """
-    cut = {name: split_by_ranking(scored, ranking, PARTS) for name, scored in attacks.items()}
-    ends = [each[[0, -1]].round(3) for each in np.array_split(np.sort(ranking["score"]), PARTS)]
+def _by_part(name: str, scored: Arrays, ranking: Arrays) -> list[dict[str, Any]]:
+    """AUC within each quarter of the scores, over the targets."""
     rows = []
-    for i, scores in enumerate(ends):
-        areas = {
-            name: [float(audit.auc(one["scores"], one["member"])[0]) for one in parts[i]]
-            for name, parts in cut.items()
-        }
-        row: dict[str, Any] = {
-            "quarter": f"{i + 1}",
-            "scores": " to ".join(f"{end + 0:.3f}".replace("-", "−") for end in scores),
-        }
-        row |= {
-            f"AUC, {name.partition(',')[0]}": audit.mean_ci(each, bounds=(0, 1))
-            for name, each in areas.items()
-        }
-        if len(areas) == 2:
-            first, second = areas.values()
-            row["difference"] = audit.paired_difference(second, first)
-        rows.append(row)
+    for part, own in enumerate(split_by_ranking(scored, ranking, PARTS)):
+        areas = [float(audit.auc(one["scores"], one["member"])[0]) for one in own]
+        estimate = audit.mean_ci(areas, bounds=(0, 1))
+        rows.append({"variant": name, "quarter": part + 1} | charts.interval(estimate))
     return rows
 
 
-def of_sample(scored: Arrays, at: int) -> dict[str, Estimate | None]:
-    """Exposure of one sample to the targets that trained on it, and to those that did not; None
-    where none are.
-    """
-    shown = exposure(scored)
-    here = np.broadcast_to(scored["index"], shown.shape) == at
-    member = np.broadcast_to(scored["member"], shown.shape)
-    sides = {"trained on it": here & member, "did not": here & ~member}
-    return {
-        name: audit.mean_ci(shown[own], bounds=(0, 1)) if own.any() else None
-        for name, own in sides.items()
+# ---------------------------------------------------------------- figure
+
+INTERVAL = "format(datum.low, '.3f') + ' to ' + format(datum.high, '.3f')"
+PICTURES = {"data": {"name": "members"}, "key": "sample", "fields": ["image", "label", "score"]}
+SCORE = by("score:Q", title="memorization score", format=".2f")
+NEAR_TIPS = [by("label:N", title="sample"), SCORE]
+EXPOSED = [
+    by("variant:N"),
+    by("auc:Q", title="mean over targets", format=".3f"),
+    by("interval:N", title="95 % interval"),
+]
+VARIANT = by("variant:N", scale=charts.colours(COLOURS), legend=charts.LEGEND)
+CHANCE = charts.mark("rule", {"strokeDash": [4, 4], "color": charts.QUIET}, y={"datum": 0.5})
+
+
+def _ends(of: str, name: str) -> dict[str, str]:
+    return {"op": of, "field": "rank", "as": name}
+
+
+def _members(
+    rows: Rows, sample: dict[str, Any], inside: str, frame: Chart, x: Any, width: int
+) -> Chart:
+    """Pictures of the members, a row a class; those outside the window are pale."""
+    classes = sorted({row["class"] for row in rows["members"]})
+    size = width / len(rows["ranks"])
+    look = {"width": size, "height": max(size, 14), "cursor": "pointer"}
+    y = by("class:N", sort=classes, title=None, axis={"domain": False, "ticks": False})
+    place = {"x": x | {"axis": None}, "y": y}
+    pale = {"condition": {"test": inside, "value": 1}, "value": 0.25}
+    tips = [*NEAR_TIPS, by("rank:Q")]
+    images = charts.mark("image", look, **place, url=by("image:N"), opacity=pale, tooltip=tips)
+    images["encoding"]["description"] = by("label:N")
+    square = {"filled": False, "stroke": charts.PURPLE, "strokeWidth": 2.5, "opacity": 1}
+    ring = charts.mark("square", square | {"size": (size + 3) ** 2, "aria": False}, **place)
+    ring |= {"transform": [charts.chosen("sample")]}
+    tiles = charts.layers(charts.rows("members"), images | {"params": [sample]}, ring)
+    height = len(classes) * (max(size, 14) + 1)
+    return {"layer": [tiles, frame], "width": width, "height": height}
+
+
+def _visits(ranks: TargetRows, frame: Chart, x: Any, width: int) -> Chart:
+    """How often a round visits each rank: in all, and until the chosen epoch."""
+    epochs = len(ranks[0]["visits"])
+    counted = charts.calculate(now="datum.visits[epoch - 1]", all=f"datum.visits[{epochs - 1}]")
+    x, bar, axis = x | {"axis": None}, {"width": 0.8 * width / len(ranks)}, {"tickCount": 3}
+    bars = [
+        charts.mark("bar", bar | {"color": colour}, x=x, y=by(f"{of}:Q", title=None, axis=axis))
+        for of, colour in (("all", "#d9d9d9"), ("now", COLOURS[WINDOW]))
+    ]
+    base = charts.mark("rule", {"color": charts.INK}, y={"datum": epochs})
+    return charts.layers(charts.rows("ranks", counted), *bars, base, width=width, height=80)
+
+
+def _exposure(x: Any, width: int) -> Chart:
+    """Exposure by rank before and after, with 95 % intervals."""
+    words = charts.calculate(interval=INTERVAL)
+    low = by("low:Q", scale={"zero": False}, title=None)
+    band = charts.mark("area", {"opacity": 0.15}, x=x, y=low, y2={"field": "high"}, color=VARIANT)
+    shown = {"color": VARIANT, "tooltip": EXPOSED}
+    line = charts.mark("line", {"point": True}, x=x, y=by("auc:Q"), **shown)
+    return charts.layers(
+        charts.rows("exposure", words), CHANCE, line, band, width=width, height=150
+    )
+
+
+def _parts(width: int) -> Chart:
+    """AUC of each quarter before and after, with 95 % intervals."""
+    words = charts.calculate(interval=INTERVAL)
+    title = "quarter of the scores, from the lowest"
+    shown: dict[str, Any] = {
+        "x": by("quarter:O", title=title, axis={"labelAngle": 0}),
+        "xOffset": by("variant:N", sort=[*COLOURS]),
+        "color": VARIANT,
+        "tooltip": EXPOSED,
     }
+    low = by("low:Q", title=None, scale={"zero": False})
+    rule = charts.mark("rule", y=low, y2={"field": "high"}, **shown)
+    point = charts.mark("point", {"filled": True, "size": 60}, y=by("auc:Q"), **shown)
+    return charts.layers(charts.rows("parts", words), CHANCE, rule, point, width=width, height=130)
 
 
-# --- drawing --------------------------------------------------------------------------------------------------------
-
-VISITS, EXPOSED = (
-    "visits of a member in a round, by rank",
-    "share of non-members that the members of a rank outrank",
-)
-
-
-def sheet(
-    title: str,
-    strip: NDArray[np.uint8],
-    classes: Sequence[str],
-    visits: NDArray,
-    epochs: int,
-    exposed: Mapping[str, Sequence[Estimate]],
-) -> Sheet:
-    """The strip under its title, and below it `visits` and `exposed` by rank; `move` lays an epoch
-    and a sample on.
-    """
-    import pandas as pd
-
-    from leak_atlas.report import figures
-    from leak_atlas.report.sheet import FAINT, INK, WASH, Look, limits, spans
-
-    names, ranks = [*exposed], np.arange(1, len(visits) + 1)
-    styles = zip(names, (INK, look.COLOURS["B"]), "-:", strict=False)
-    looks = {name: Look(name, colour, "o", dash) for name, colour, dash in styles}
-    made = [
-        {"panel": EXPOSED, "series": name, "_x": i + 1, "value": one}
-        for name, each in exposed.items()
-        for i, one in enumerate(each)
+def _card(chosen: Chart) -> Chart:
+    """The picture of the chosen sample, its score and its exposure in words."""
+    share = "format(datum['{0} {1}'], '.0%')".format
+    words = [
+        "datum.label",
+        "'memorization score ' + datum.score + ', rank ' + datum.rank",
+        *(
+            f"'{name}: ' + {share(name, 'in')} + ' as a member, ' + {share(name, 'out')} + ' else'"
+            for name in COLOURS
+        ),
     ]
-    table = spans(pd.DataFrame(made, columns=["panel", "series", "_x", "value"]))
-    shown = limits(0.5, table)
-
-    def dress(panel: str, ax: Axes) -> None:
-        ax.set_xlim(0.5, len(visits) + 0.5)
-        ax.grid(axis="x", visible=False)
-        ax.tick_params(labelbottom=panel == EXPOSED)
-        if panel == title:
-            ax.grid(visible=False)
-            ax.imshow(
-                strip, extent=(0.5, len(visits) + 0.5, len(classes) - 0.5, -0.5), aspect="auto"
-            )
-            ax.set_yticks(range(len(classes)), classes)
-            ax.spines[:].set_visible(False)
-            ax.tick_params(length=0)
-        elif panel == VISITS:
-            ax.bar(
-                ranks,
-                visits,
-                0.9,
-                color=WASH,
-                edgecolor=FAINT,
-                linewidth=0.6,
-                label="visits of the whole round",
-            )
-            ax.bar(
-                [1], [0], color=look.COLOURS["B"], alpha=0.6, label="until the epoch that is shown"
-            )
-            ax.axhline(epochs, color=INK, linewidth=1.2, label="Base")
-            ax.set_ylim(0, 1.1 * epochs)
-        else:
-            for rank in ranks[visits == 0]:
-                ax.axvspan(
-                    rank - 0.5, rank + 0.5, color=WASH, linewidth=0, zorder=0, label="never visited"
-                )
-            ax.axhline(0.5, **figures.GUESS)
-            ax.set(ylim=shown, xlabel="rank in the class, in the order of the window")
-
-    # so that tiles are about square
-    rows = np.clip(round(7.6 / len(visits) * len(classes) / 1.1 + 0.2), 2, 5)
-    panels = [*[[title]] * rows, [VISITS], [EXPOSED]]
-    return figures.draw(
-        [(table, figures.band)],
-        looks=looks,
-        hue="series",
-        facet="panel",
-        panels=panels,
-        height=1.1,
-        dress=dress,
-    )
-
-
-def move(fig: Sheet, window: Window, epoch: int, chosen: tuple[int, int], ranks: int) -> None:
-    """Lays an epoch of the window, counted from 0, and a sample (its rank, from 0, and its class)
-    over a `sheet`.
-    """
-    from matplotlib.patches import Rectangle
-
-    from leak_atlas.report.sheet import INK
-
-    over = dict[str, Any](animated=True, in_layout=False)
-    for artist in fig.moving:
-        artist.remove()
-    strip, visits, _ = fig.axes
-    start, end = (window.step * epoch + each + 0.5 for each in (0, window.width))
-    spans = [(low, high) for low, high in ((0.5, start), (end, ranks + 0.5)) if low < high]
-    fig.moving = [
-        strip.axvspan(*span, color="white", alpha=0.7, linewidth=0, **over) for span in spans
-    ]
-    frame = Rectangle(
-        (chosen[0] + 0.5, chosen[1] - 0.5), 1, 1, fill=False, edgecolor=INK, linewidth=2, **over
-    )
-    fig.moving.append(strip.add_patch(frame))
-    for ax in (strip, visits):
-        fig.moving.append(
-            ax.axvspan(start, end, fill=False, edgecolor=look.COLOURS["B"], linewidth=2, **over)
-        )
-    so_far = window.visits(ranks, epoch + 1)
-    fig.moving += visits.bar(
-        range(1, ranks + 1), so_far, 0.9, color=look.COLOURS["B"], alpha=0.6, **over
-    )
-
-
-# --- the widget -----------------------------------------------------------------------------------------------------
-
-
-class Explorer(base.Explorer):
-    """A study (by the words that offer it), a defence with its window, an attack, and a member of a
-    victim.
-    """
-
-    def __init__(
-        self, studies: Mapping[str, Samples], defence: str, order: str, attack: str
-    ) -> None:
-        for study in studies.values():  # BadInput where one cannot be
-            study.steps(attack, study.way(defence, order))
-        super().__init__()
-        self._studies, self._shelf, self._chosen, first = (
-            studies,
-            Shelf(),
-            dict[str, Any](),
-            next(iter(studies)),
-        )
-        self._seen = studies[first]  # what the widths and steps belong to
-        self._pool = cache(lambda name: Pool(studies[name]))
-        self._measured = cache(
-            lambda name, way, attack: studies[name].measured(studies[name].pruned(way), attack)
-        )
-        self.data = self.listed("data", list(studies), first)
-        self.defence, self.order = (
-            self.listed("defence", DEFENCES, defence),
-            self.listed("order", ORDERS, order),
-        )
-        self.attack = self.listed("attack", list(studies[first].attackers), attack)
-        (widths, steps), begin = studies[first].grid, studies[first].way(defence, order)
-        self.width = self.watched(
-            "width", SelectionSlider(options=widths, value=begin.width, description="width")
-        )
-        self.step = self.watched(
-            "step", SelectionSlider(options=steps, value=begin.step, description="step")
-        )
-        self.epoch = self.watched(
-            "epoch", IntSlider(1, 1, 1, description="epoch").add_class("leak-atlas-epoch")
-        )
-        victims = [(f"victim {i}", i) for i in range(studies[first].victims)]
-        self.victim, self.label = (
-            self.listed("victim", victims, 0, "members of"),
-            self.listed("label", [("", 0)], 0, "class"),
-        )
-        self.rank = self.watched(
-            "rank", IntSlider(1, 1, 1, description="rank").add_class("leak-atlas-rank")
-        )
-        self.sample, self.parts = HTML(), HTML().add_class("leak-atlas-table")
-        rows = [
-            [self.data, self.defence, self.order, self.attack],
-            [self.width, self.step, self.epoch],
-            [self.victim, self.label, self.rank],
-        ]
-        self.lay(rows, below=[self.sample, self.parts])
-        self.settle()
-
-    @property
-    def _way(self) -> Way:
-        return Way(self.defence.value, self.width.value, self.step.value, self.order.value)
-
-    def steps(self) -> list[list[Any]]:
-        return [self._studies[self.data.value].steps(self.attack.value, self._way)]
-
-    def needs(self, name: str, value: Any) -> Sequence[Step]:
-        now, study = (
-            self.state | {name: value},
-            self._studies[self.data.value if name != "data" else value],
-        )
-        if study is not self._seen:  # it begins with its own window
-            now |= {"width": study.widths[-1], "step": study.strides[0]}
-        way = Way(now["defence"], now["width"], now["step"], now["order"])
-        return [study.ranked(way.order), self._measured(now["data"], way, now["attack"])[1]]
-
-    def attacks(self) -> dict[str, Arrays]:
-        return self._chosen.get("attacks", {})
-
-    def _asked(self, way: Way | None) -> Measured:
-        return self._measured(self.data.value, way, self.attack.value)
-
-    def _offer(self, study: Samples) -> None:
-        """What can be chosen of this study, which begins with its own window; marks say what is
-        trained.
-        """
-        begin = self._way._asdict() | {"width": study.widths[-1], "step": study.strides[0]}
-        if study is not self._seen:
-            for name, values in zip(("width", "step"), study.grid, strict=True):
-                base.offer(
-                    control := getattr(self, name), marks(values, (), "{:g}".format), begin[name]
-                )
-                control.value = begin[name]
-            self._seen = study
-        for name, values in zip(("width", "step"), study.grid, strict=True):
-            self.mark(name, values, "{:g}".format)
-        for name, names in (
-            ("data", self._studies),
-            ("defence", DEFENCES),
-            ("order", ORDERS),
-            ("attack", study.attackers),
-        ):
-            self.mark(name, list(names))
-        self.epoch.max = study.schedule.epochs
-        base.offer(
-            self.label, [(name, i) for i, name in enumerate(self._pool(self.data.value).classes)], 0
-        )
-
-    def _draw(
-        self,
-        study: Samples,
-        pool: Pool,
-        scores: tuple[Arrays, Arrays],
-        asked: Mapping[str, Measured],
-        outcomes: Mapping[str, Outcome],
-    ) -> dict[str, Any]:
-        """What neither the epoch nor the chosen sample changes."""
-        (ranking, by), way, epochs = scores, self._way, study.schedule.epochs
-        members = [pool.members(victim, ranking, by, way.order) for victim in range(study.victims)]
-        mine = members[self.victim.value]
-        attacks = {
-            name: found[0] for name in outcomes if (found := self._shelf.results(asked[name][1:]))
-        }
-        exposed = {name: by_rank(scored, members) for name, scored in attacks.items()}
-        visits = np.array(
-            way.window.visits(max(frame["rank"].max() for frame in members) + 1, epochs)
-        )
-        times = [visits[frame["rank"]] for frame in members]
-        title = f"members of victim {self.victim.value}, each class in the order of the window: {way.order}"
-        told = {
-            "outcomes": outcomes,
-            "members": mine,
-            "attack": self.attack.value,
-            "victim": self.victim.value,
-            "share": np.concatenate(times).mean() / epochs,
-            "never": (np.concatenate(times) == 0).mean(),
-            "groups": {
-                name: by_visits(pool, scored, by, way.window, epochs)
-                for name, scored in attacks.items()
-            },
-        }
-        fig = sheet(
-            title, pool.strip(mine), pool.classes, visits[: mine["rank"].max() + 1], epochs, exposed
-        )
-        return {
-            "told": told,
-            "sheet": fig,
-            "attacks": attacks,
-            "visits": visits,
-            "table": by_part(ranking, attacks),
-        }
-
-    def look(self) -> View:
-        study, pool = self._studies[self.data.value], self._pool(self.data.value)
-        self._offer(study)
-        way, self.sample.value, self.parts.value, self._chosen = self._way, "", "", {}
-        scores = self._shelf.results([study.ranking, study.ranked(way.order)])
-        if not scores:
-            return View(None, [], ["The memorization scores are not there yet."])
-        asked = {"Base": self._asked(None), str(way): self._asked(way)}
-        outcomes = {name: one for name, of in asked.items() if (one := self._shelf.outcome(*of))}
-        key = self.data.value, way, self.attack.value, self.victim.value, *outcomes
-        self._chosen = self.kept(
-            key, lambda: self._draw(study, pool, (scores[0], scores[1]), asked, outcomes)
-        )
-        told, fig = self._chosen["told"], self._chosen["sheet"]
-        own = told["members"][told["members"]["label"] == self.label.value]
-        self.rank.max = len(own)
-        epoch, sample = self.epoch.value - 1, own.iloc[self.rank.value - 1]
-        first = way.step * epoch
-        held = told["members"][told["members"]["rank"].between(first, first + way.width - 1)]
-        words = {
-            "epoch": epoch + 1,
-            "epochs": study.schedule.epochs,
-            "first": first + 1,
-            "last": first + way.width,
-        }
-        said = drawn("remembered.txt", **told, **words, held=held, percent=percent).splitlines()
-        move(
-            fig,
-            way.window,
-            epoch,
-            (self.rank.value - 1, self.label.value),
-            told["members"]["rank"].max() + 1,
-        )
-        fig.finding = " ".join(said)
-        self.sample.value = self._card(study, pool, scores[0], sample)
-        self.parts.value = look.CELLS + self.table.drawn("html") if self._chosen["table"] else ""
-        missing = [
-            f"{name}: not trained yet at this choice, or not attacked so."
-            for name in asked
-            if name not in outcomes
-        ]
-        return View(fig, said, missing)
-
-    @property
-    def table(self) -> Table:
-        """AUC of the attack within each quarter of the scores, before and after."""
-        from leak_atlas import report
-
-        caption = f"{self._way}: members against non-members of the same quarter of the pool, by their scores"
-        return report.table(self._chosen.get("table", []), caption=caption)
-
-    @property
-    def card(self) -> Shown:
-        """The chosen sample, for a page without a kernel."""
-        return Shown(self.sample.value)
-
-    def _card(self, study: Samples, pool: Pool, ranking: Arrays, sample: pd.Series) -> str:
-        """The chosen sample: picture, score, neighbours, and its exposure before and after."""
-        from PIL import Image
-
-        from leak_atlas import report
-
-        index, at = ranking["index"], int(sample["index"])
-        near, far = pool.neighbours(at, index, NEIGHBOURS)
-        shown = np.array([at, *near])
-        place = np.searchsorted(index, shown)
-        columns = (
-            shown,
-            pool.data.labels[shown],
-            ranking["score"][place],
-            [0.0, *far],
-            pool.pictures(shown),
-        )
-        tiles = [
-            {
-                "at": i,
-                "label": pool.classes[label],
-                "score": score,
-                "far": away,
-                "png": png(Image.fromarray(own)),
-            }
-            for i, label, score, away, own in zip(*columns, strict=True)
-        ]
-        each = {name: of_sample(scored, at) for name, scored in self._chosen["attacks"].items()}
-        rows = [
-            {"share of non-members that it outranks, for networks that": name} | sides
-            for name, sides in each.items()
-        ]
-        caption = "A row's numbers are means over few victims of one sample"
-        words = {
-            "error": ranking["error"][place[0]],
-            "outside": ranking["outside"][place[0]],
-            "rank": self.rank.value,
-        }
-        words |= {
-            "victim": self.victim.value,
-            "visits": self._chosen["visits"][self.rank.value - 1],
-        }
-        words["confidence"] = study.ranking.measure == "confidence"
-        words["table"] = Markup(
-            look.CELLS + report.table(rows, caption=caption).drawn("html") if rows else ""
-        )
-        return str(drawn("remembered.html", tiles=tiles, **words))
-
-
-explorer = Explorer
+    known = charts.on(chosen, charts.calculate(words=f"[{', '.join(words)}]"))
+    image = {"width": 64, "height": 64, "x": 34, "y": 36, "aria": False}
+    text = {"align": "left", "x": 78, "y": 14, "lineHeight": 17, "fontSize": 11}
+    picture = charts.mark("image", image, url=by("image:N"))
+    shown = charts.mark("text", text, text=by("words:N"))
+    return charts.layers(known, picture, shown, width=280, height=76)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from leak_atlas import BadInput, audit, nearest
 from leak_atlas.audit import Estimate
 from leak_atlas.engine import store
+from leak_atlas.explore import charts
+from leak_atlas.explore.look import COLOURS
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import Attack, Attacker, Population, Signals, Step
 
@@ -24,16 +26,16 @@ SURE = 0.01  # false positive rate at which members count as found
 
 
 def measured(
-    models: Population, attackers: Mapping[str, Attacker], attack: str, victims: int
+    models: Population, attackers: Mapping[str, Attacker], attack: str, targets: int | None = None
 ) -> Measured:
-    """The signals of the first models, and how these are attacked by the others. BadInput on an
-    unknown attack.
+    """The signals of the first models (all, by default), and how these are attacked by the others.
+    BadInput on an unknown attack.
     """
     if attack not in attackers:
         raise BadInput(
             f"there is no attack '{attack}' to look at{nearest(attack, list(attackers))}"
         )
-    return models.signals()[:victims], models.attack(attackers[attack], targets=victims)
+    return models.signals()[:targets], models.attack(attackers[attack], targets)
 
 
 class Shelf:
@@ -68,6 +70,30 @@ class Shelf:
                 "accuracy": accuracy
             }
         return self._outcomes.get(key)
+
+    def outcomes(self, measured: Mapping[tuple[str, Any], Measured]) -> list[dict[str, Any]]:
+        """Rows of `charts.outcomes` for what is stored, by side and place (None: any)."""
+        rows = []
+        for (side, at), (signals, attack) in measured.items():
+            if outcome := self.outcome(signals, attack):
+                for measure, name in charts.OUTCOMES.items():
+                    row = {"side": side, "at": at, "measure": measure}
+                    rows.append(row | charts.interval(outcome[name], "value"))
+        return rows
+
+
+def sentences(outcomes: Sequence[Mapping[str, Any]], at: Any, place: str) -> list[str]:
+    """What came of each side at a place, and of what they are compared with."""
+    words: dict[str, list[str]] = {side: [] for side in COLOURS}
+    for row in outcomes:
+        if row["at"] in (at, None):
+            interval = f"{row['low']:.3f} to {row['high']:.3f}"
+            text = f"{row['measure']} {row['value']:.3f} ({interval})"
+            words.setdefault(row["side"], []).append(text)
+    return [
+        f"{side}{f' at {place}' if side in COLOURS else ''}: {', '.join(own) or 'not trained yet'}."
+        for side, own in words.items()
+    ]
 
 
 def members_found(attacks: Mapping[str, Arrays], fpr: float = SURE) -> pd.DataFrame:

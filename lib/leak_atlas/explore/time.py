@@ -1,65 +1,63 @@
-"""When in training a sample comes to be exposed: the plane epoch by epoch, and a sample's path
-through it (Dynamics).
+"""When in training does a sample come to be exposed, and which samples are? (Dynamics)
 
-    study = Time(setup, [0, 2, 4, 8], {"LiRA": LiRA()}, judges=16)
+Each sample has a place in the vulnerability plane: how often an attack calls it a member of
+networks that did not train on it (FPR), and of networks that did (TPR).
+
+    study = Study(setup, [0, 2, 4, 8], {"LiRA": LiRA()}, judges=16)
     lab.realize(study.steps("LiRA"))
     time.explorer({"images": study}, "LiRA")
-
-What is stored is shown at once. The rest is trained on a click, whose cost is told before.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from IPython.display import HTML as Shown
-from ipywidgets import HTML, BoundedIntText, HBox, Select, SelectionSlider, VBox
 
 from leak_atlas import BadInput, audit, nearest
 from leak_atlas.attacks import signals as scores
-from leak_atlas.audit import FloatArray
+from leak_atlas.audit import FloatArray, IntArray
 from leak_atlas.data import readers
 from leak_atlas.data.designs import Role
-from leak_atlas.explore import base, look
-from leak_atlas.explore.base import View
-from leak_atlas.explore.look import WRAP, percent
+from leak_atlas.explore import charts, look
+from leak_atlas.explore.charts import Chart, by
+from leak_atlas.explore.instrument import Choice, Description, Instrument, Pointer, Rows, State
 from leak_atlas.explore.shelf import Shelf
 from leak_atlas.localization import over_time, trajectories
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Attack, Attacker, Population, Setup, Signals, Step, registry
-from leak_atlas.report.markup import drawn, png
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+    import pandas as pd
 
     from leak_atlas.localization.disparity import Arrays
-    from leak_atlas.report.sheet import Sheet
 
 RULES: dict[str, float | Literal["balanced"]] = {
-    f"{percent(rate)} FPR": rate for rate in (0.01, 0.05, 0.1, 0.2)
+    f"{look.percent(rate)} FPR": rate for rate in (0.01, 0.05, 0.1, 0.2)
 }
 RULES |= {"best balanced accuracy": "balanced"}
-FORMS: tuple[Literal["counted", "fitted"], ...] = ("counted", "fitted")
-FINAL = "TPR − FPR in the last epoch"
-MOVED = 12  # samples that are listed: those that end farthest from where they began
+FORMS = {"counted": "counted", "normal distributions": "fitted"}
+FINAL = "final TPR − FPR"
+RISKS = ["low risk", "some risk", "high risk"]  # by `trajectories.states`
+WITHOUT, WITH = "networks that did not train on it", "networks that did"
+SIDES = {WITHOUT: look.COLOURS["A"], WITH: look.COLOURS["B"]}
+SHOWN = 12  # samples in the strip
 
 
 @dataclass(frozen=True, eq=False)
-class Time:
+class Study:
     """Networks of `setup` on halves of one pool, each attacked by the others at checkpoints.
 
-    `judges` networks of their own, each on a random `share` of the pool, tell how hard samples are;
-    no attack knows them. The null is the same attack with membership permuted. Raises
-    BadInput on data without pictures.
+    `judges` further networks, each on a random `share` of the pool, measure how hard samples are;
+    no attack knows them. Raises BadInput on data without pictures.
     """
 
     setup: Setup
-    epochs: Sequence[int]  # checkpoints, 0: the initialisation
+    epochs: Sequence[int]  # checkpoints; 0: the initialisation
     attackers: Mapping[str, Attacker]  # by the words that offer them
     judges: int
     share: float = 0.7
@@ -71,417 +69,401 @@ class Time:
     def networks(self) -> Population:
         return self.setup.trained()
 
-    def attack_over_time(self, attack: str, permuted: int | None = None) -> dict[int, Attack]:
-        """Raises BadInput on an attack that is not offered."""
+    def attacks(self, attack: str, permuted: int | None = None) -> dict[int, Attack]:
+        """The attack by epoch; `permuted`: its permutation null. BadInput on an unknown attack."""
         if attack not in self.attackers:
-            raise BadInput(
-                f"there is no attack '{attack}' to look at{nearest(attack, list(self.attackers))}"
-            )
+            raise BadInput(f"there is no attack '{attack}'{nearest(attack, list(self.attackers))}")
         return self.networks.attack_over_time(self.attackers[attack], self.epochs, permuted)
 
     @cached_property
     def answers(self) -> dict[int, tuple[Signals, ...]]:
-        """What the attacked networks say, by epoch."""
+        """The outputs of the attacked networks, by epoch."""
         return {epoch: self.networks.at(epoch or "init").signals() for epoch in self.epochs}
 
     @cached_property
     def judged(self) -> dict[int, tuple[Signals, ...]]:
-        """What the judges say, by epoch."""
-        own = Population(self.setup.memorization(self.judges, self.share).models)
-        return {epoch: own.at(epoch or "init").signals() for epoch in self.epochs}
+        """The outputs of the judges, by epoch."""
+        judges = Population(self.setup.memorization(self.judges, self.share).models)
+        return {epoch: judges.at(epoch or "init").signals() for epoch in self.epochs}
 
-    def steps(self, attack: str) -> list[Any]:
-        """All that is looked at: the attack and its null at each checkpoint, and what all networks
-        say there.
-        """
-        attacks = [[*self.attack_over_time(attack, permuted).values()] for permuted in (None, 0)]
-        return [*attacks, [*self.answers.values()], [*self.judged.values()]]
-
-
-# --- the numbers ----------------------------------------------------------------------------------------------------
-
-
-def losses(answers: Mapping[int, Sequence[Arrays]], index: NDArray[np.int_]) -> FloatArray:
-    """Mean loss of the samples `index (n,)`, `(E, 2, n)`: by networks that did not train on them,
-    and that did.
-    """
-    made = []
-    for each in answers.values():
-        own = [np.isin(one["index"], index) for one in each]
-        found = np.array(
-            [
-                scores.loss(one["logits"][at], one["labels"][at])
-                for one, at in zip(each, own, strict=True)
-            ]
-        )
-        inside = np.array(
-            [one["role"][at] == Role.MEMBER for one, at in zip(each, own, strict=True)]
-        )
-        with np.errstate(invalid="ignore"):
-            made.append(
-                [
-                    np.where(side, found, 0.0).sum(axis=0) / side.sum(axis=0)
-                    for side in (~inside, inside)
-                ]
-            )
-    return np.array(made)
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What is stored of a study: paths through the plane, losses, and how hard samples are."""
-
-    epochs: Sequence[int]
-    course: over_time.Trajectory
-    path: FloatArray  # (E, 2, n)
-    null: FloatArray | None
-    loss: FloatArray  # (E, 2, n)
-    measures: Mapping[str, FloatArray]  # by which samples are coloured, each (n,)
-
-    @property
-    def complete(self) -> bool:
-        """Whether there is nothing more that could come to be stored."""
-        return self.null is not None and len(self.measures) > 1
-
-    @cached_property
-    def aside(self) -> FloatArray:
-        """How far aside `(2, n)` samples are drawn: within a counted rate's step, so that none hides
-        another.
-        """
-        networks = len(self.course.member) / 2  # on either side of a sample
-        counts = self.path * networks
-        step = min(0.8 / networks, 0.08) if np.allclose(counts, np.rint(counts)) else 0.0
-        return np.random.default_rng(0).uniform(-0.5, 0.5, self.path.shape[1:]) * step
-
-    @cached_property
-    def moved(self) -> FloatArray:
-        """How far each sample ends from where it began."""
-        return np.linalg.norm(self.path[-1] - self.path[0], axis=0)
-
-    def rank(self, measure: str) -> FloatArray:
-        """Share of the other samples that lie below each one, by a measure; ties count half."""
-        from scipy.stats import rankdata
-
-        found = self.measures[measure]
-        return np.asarray((rankdata(found) - 1) / max(1, len(found) - 1))
-
-    def agreement(self, measure: str, at: int) -> float:
-        """Rank correlation of a measure with the samples' TPR - FPR at checkpoint `at`; NaN where
-        all are equal.
-        """
-        risk = trajectories.advantage(self.path)[at]
-        return float(audit.rank_correlation(self.measures[measure], risk, undefined=np.nan))
-
-    def travelled(self, path: FloatArray) -> float:
-        """Mean length of the samples' paths."""
-        return float(
-            trajectories.encoding_speed(path, self.course.epochs).mean()
-            * np.ptp(self.course.epochs)
-        )
-
-
-def seen(
-    study: Time, shelf: Shelf, attack: str, rule: str, form: Literal["counted", "fitted"]
-) -> Seen | None:
-    """None where the attack or the networks' answers are not stored; no null, no hardness where
-    these are not.
-    """
-
-    def read(steps: Mapping[int, Sequence[Any]]) -> dict[int, list[Arrays]] | None:
-        found = {epoch: shelf.results(each) for epoch, each in steps.items()}
-        return (
-            {epoch: each for epoch, each in found.items() if each} if all(found.values()) else None
-        )
-
-    def walked(permuted: int | None) -> over_time.Trajectory | None:
-        found = read(
-            {epoch: [each] for epoch, each in study.attack_over_time(attack, permuted).items()}
-        )
-        return (
-            over_time.trajectory({epoch: own[0] for epoch, own in found.items()}) if found else None
-        )
-
-    course, null, answers, judged = walked(None), walked(0), read(study.answers), read(study.judged)
-    if not course or not answers:
-        return None
-    path = trajectories.plane(course, RULES[rule], form)
-    measures = {FINAL: trajectories.advantage(path)[-1]}
-    if judged:
-        hard = difficulty(judged, early=[epoch for epoch in study.epochs if epoch][:2][-1])
-        at = np.searchsorted(hard.pop("index"), course.index)
-        measures |= {name: values[at] for name, values in hard.items()}
-    permuted = trajectories.plane(null, RULES[rule], form) if null else None
-    return Seen(study.epochs, course, path, permuted, losses(answers, course.index), measures)
-
-
-# --- drawing --------------------------------------------------------------------------------------------------------
-
-PLANE = "all samples, and the path of the chosen one"
-LOSS, RATES = "its loss (thin: mean of all)", "called a member (thin: all)"
-SIDES = "networks that did not train on it", "networks that did"
-
-
-def when(epoch: int) -> str:
-    return f"epoch {epoch}" if epoch else "before training"
-
-
-def sheet(found: Seen) -> Sheet:
-    """Means over all samples; `move` lays an epoch and a sample on."""
-    import pandas as pd
-    from matplotlib.cm import ScalarMappable
-
-    from leak_atlas.report import figures
-    from leak_atlas.report.figures import FPR, TPR
-    from leak_atlas.report.sheet import SEQUENTIAL, Look
-
-    styles = zip(SIDES, ("A", "B"), ("--", "-"), strict=True)
-    looks = {name: Look(name, look.COLOURS[letter], "", dash) for name, letter, dash in styles}
-    means = [(LOSS, found.loss), (RATES, found.path)]
-    made = [
-        {"panel": panel, "series": name, "_x": i, "_y": row}
-        for panel, values in means
-        for side, name in enumerate(SIDES)
-        for i, row in enumerate(np.nanmean(values[:, side], axis=1))
-    ]
-    low, high = np.nanquantile(found.loss, (0.02, 0.998))
-    names, every = [str(epoch) for epoch in found.epochs], 1 + len(found.epochs) // 8
-
-    def thin(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        ax.plot(
-            rows["_x"],
-            rows["_y"],
-            color=look.colour,
-            linestyle=look.dash,
-            linewidth=0.9,
-            label=look.label,
-        )
-
-    def dress(panel: str, ax: Axes) -> None:
-        if panel == PLANE:
-            ax.plot((0, 1), (0, 1), **figures.GUESS)
-            ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), aspect="equal", xlabel=FPR, ylabel=TPR)
-            return
-        ax.set_xticks(range(0, len(names), every), names[::every])
-        ax.set_xlim(-0.3, len(names) - 0.7)
-        if panel == LOSS:
-            ax.set(yscale="log", ylim=(max(low, 1e-6) / 1.5, high * 1.5))
-        else:
-            ax.set(ylim=(-0.05, 1.05), xlabel="epoch")
-
-    fig = figures.draw(
-        [(pd.DataFrame(made), thin)],
-        looks=looks,
-        hue="series",
-        facet="panel",
-        height=2.6,
-        dress=dress,
-        panels=[[PLANE] * 3 + [LOSS] * 2, [PLANE] * 3 + [RATES] * 2],
-    )
-    bar = fig.colorbar(
-        ScalarMappable(cmap=SEQUENTIAL), ax=fig.axes[0], location="bottom", aspect=45, pad=0.02
-    )
-    bar.set_ticks([0, 1], labels=["lowest", "highest"])
-    bar.set_label("rank by what colours", labelpad=-8)
-    return fig
-
-
-def move(fig: Sheet, found: Seen, at: int, sample: int, measure: str) -> None:
-    """Lays checkpoint `at` and a sample, both by their places, over a `sheet`."""
-    from leak_atlas.report.figures import CENTRE
-    from leak_atlas.report.sheet import INK, SEQUENTIAL
-
-    over = dict[str, Any](animated=True, in_layout=False)
-    for artist in fig.moving:
-        artist.remove()
-    plane, *others = fig.axes[:3]
-    rank = found.rank(measure)
-    order = np.argsort(rank, kind="stable")
-    x, y = (found.path[at] + found.aside)[:, order]
-    fig.moving = [
-        plane.scatter(
-            x, y, 16, rank[order], cmap=SEQUENTIAL, vmin=0, vmax=1, linewidths=0, alpha=0.8, **over
-        )
-    ]
-    centre = trajectories.centre_of_mass(found.path[: at + 1])
-    own = found.path[:, :, sample] + found.aside[:, sample]
-    for way, colour, here, mark in ((centre, CENTRE, -1, "o"), (own, INK, at, "D")):
-        fig.moving += plane.plot(*way.T, color="white", linewidth=3, **over)
-        fig.moving += plane.plot(*way.T, color=colour, linewidth=1.4, **over)
-        fig.moving += plane.plot(
-            *way[here], color=colour, marker=mark, markersize=8, markeredgecolor="white", **over
-        )
-    for ax, values in zip(others, (found.loss, found.path), strict=True):
-        fig.moving.append(ax.axvline(at, color=INK, linewidth=0.8, **over))
-        for side, letter in enumerate("AB"):
-            line = values[:, side, sample]
-            fig.moving += ax.plot(
-                line,
-                "--o" if letter == "A" else "-o",
-                color=look.COLOURS[letter],
-                linewidth=2,
-                markersize=4,
-                **over,
-            )
-
-
-# --- the widget -----------------------------------------------------------------------------------------------------
-
-
-class Explorer(base.Explorer):
-    """A study (by the words that offer it), an attack and its threshold, an epoch, a sample, and
-    what colours.
-    """
-
-    def __init__(self, studies: Mapping[str, Time], attack: str, rule: str = "10 % FPR") -> None:
-        for study in studies.values():  # BadInput where one cannot be
-            study.steps(attack)
-        if rule not in RULES:
-            raise BadInput(f"there is no threshold '{rule}' to look at{nearest(rule, list(RULES))}")
-        super().__init__()
-        self._studies, self._shelf, first = studies, Shelf(), next(iter(studies))
-        self._steps = cache(lambda name, attack: studies[name].steps(attack))
-        self._data = cache(
-            lambda name: readers.load(
-                studies[name].setup.data.name, studies[name].setup.data.pixels
-            )
-        )
-        self._found: Seen | None = None
-        self.data = self.listed("data", list(studies), first)
-        self.attack = self.listed("attack", list(studies[first].attackers), attack)
-        self.rule = self.listed("rule", list(RULES), rule, "threshold")
-        self.form = self.listed("form", FORMS, "counted", "rates")
-        self.colour = self.listed("colour", [FINAL], FINAL)
-        slider = SelectionSlider(
-            options=self._epochs(first), value=len(studies[first].epochs) - 1, description="epoch"
-        )
-        self.epoch = self.watched("epoch", slider.add_class("leak-atlas-epoch"))
-        self.sample = self.watched(
-            "sample", BoundedIntText(0, 0, 0, description="sample").add_class("leak-atlas-sample")
-        )
-        self.moved = Select(
-            options=[("", 0)], description="farthest", rows=6, layout={"width": "320px"}
-        )
-        # another way to choose a sample
-        self.moved.observe(partial(self._changed, self._take), names="value")
-        self.card_ = HTML()
-        aside = HBox(
-            [VBox([self.sample, self.moved]), self.card_],
-            layout=WRAP | {"align_items": "flex-start"},
-        )
-        self.lay(
-            [[self.data, self.attack, self.rule, self.form], [self.epoch, self.colour]],
-            below=[aside],
-        )
-        self.settle()
-
-    def _epochs(self, data: str) -> list[tuple[str, int]]:
-        return [(when(epoch), at) for at, epoch in enumerate(self._studies[data].epochs)]
-
-    def _take(self, sample: int | None) -> None:
-        """A sample of the list is clicked on."""
-        if sample is not None:
-            self._quiet = True
-            self.sample.value = sample
-            self._quiet = False
-
-    def steps(self) -> list[list[Any]]:
-        return [self._steps(self.data.value, self.attack.value)]
-
-    def needs(self, name: str, value: Any) -> Sequence[Step]:
-        now = self.state | {name: value}
-        study = self._studies[now["data"]]
-        return [study.attack_over_time(now["attack"])[study.epochs[-1]]]
-
-    def attacks(self) -> dict[str, Arrays]:
-        study = self._studies[self.data.value]
-        found = self._shelf.results(
-            [study.attack_over_time(self.attack.value)[study.epochs[self.epoch.value]]]
-        )
-        return (
-            {f"{self.attack.value}, {when(study.epochs[self.epoch.value])}": found[0]}
-            if found
-            else {}
-        )
-
-    def _draw(self, study: Time, *asked: Any) -> tuple[Seen | None, Sheet | None]:
-        found = seen(study, self._shelf, *asked)
-        return found, sheet(found) if found else None
-
-    def look(self) -> View:
-        study, self.card_.value = self._studies[self.data.value], ""
-        base.offer(self.epoch, self._epochs(self.data.value), len(study.epochs) - 1)
-        key = self.data.value, self.attack.value, self.rule.value, self.form.value
-        found, fig = self.kept(
-            key,
-            partial(self._draw, study, *key[1:]),
-            lambda made: bool(made[0] and made[0].complete),
-        )
-        self._found = found
-        for name, options in (("data", self._studies), ("attack", study.attackers)):
-            self.mark(name, list(options))
-        if not found or not fig:
-            return View(None, [], [f"The course of {self.attack.value} is not there yet."])
-        base.offer(self.colour, list(found.measures), FINAL)
-        self.sample.max = len(found.course.index) - 1
-        far = np.argsort(-found.moved, kind="stable")[:MOVED].tolist()
-        base.offer(
-            self.moved,
-            [(f"sample {each}: moved by {found.moved[each]:.2f}", each) for each in far],
-            None,
-        )
-        self.moved.value = self.sample.value if self.sample.value in far else None
-        at, sample, measure = self.epoch.value, self.sample.value, self.colour.value
-        missing = (
-            ["How far samples travel by chance is not known yet."] if found.null is None else []
-        )
-        missing += ["How hard samples are is not known yet."] if len(found.measures) == 1 else []
-        words = {
-            "found": found,
-            "at": at,
-            "when": when(study.epochs[at]),
-            "measure": measure,
-            "final": FINAL,
-        }
-        words |= {
-            "attack": self.attack.value,
-            "rule": self.rule.value,
-            "form": self.form.value,
-            "judges": study.judges,
-        }
-        words |= {"centre": trajectories.centre_of_mass, "displacement": trajectories.displacement}
-        said = drawn("timed.txt", **words, networks=len(found.course.member)).splitlines()
-        move(fig, found, at, sample, measure)
-        fig.finding = " ".join(said)
-        self.card_.value = self._card(found, sample)
-        return View(fig, said, missing)
-
-    @property
-    def card(self) -> Shown:
-        """The chosen sample, for a page without a kernel."""
-        return Shown(self.card_.value)
-
-    def _card(self, found: Seen, sample: int) -> str:
-        """The chosen sample: picture, class, where it is in the end, and how hard it is by each
-        measure.
-        """
-        from PIL import Image
-
-        data, at = self._data(self.data.value), int(found.course.index[sample])
-        classes = registry.find(self._studies[self.data.value].setup.data.name).classes
-        rows = [
-            (name, values[sample], found.rank(name)[sample])
-            for name, values in found.measures.items()
+    def steps(self, attack: str) -> list[Step]:
+        """The attack and its permutation null at each checkpoint, and all outputs there."""
+        attacks = [self.attacks(attack), self.attacks(attack, 0)]
+        outputs = [step for by_epoch in (self.answers, self.judged) for step in by_epoch.values()]
+        return [
+            *(step for by_epoch in attacks for step in by_epoch.values()),
+            *(step for steps in outputs for step in steps),
         ]
-        picture = png(Image.fromarray(look.pictures(data.x[[at]])[0]))
-        words = {
-            "label": classes[data.labels[at]],
-            "png": picture,
-            "rows": rows,
-            "moved": found.moved[sample],
+
+
+class Time(Description):
+    """The plane of one study, by the words that offer it, and one attack."""
+
+    name = "time"
+    title = "When does training expose a sample?"
+    question = "When in training is membership encoded, and in which samples?"
+    hint = (
+        "Play runs over the epochs. Point at a sample to read its rates; click it, or a picture,"
+        " to follow its path."
+    )
+
+    def __init__(self, studies: Mapping[str, Study], attack: str, rule: str = "10 % FPR") -> None:
+        for study in studies.values():
+            study.attacks(attack)  # BadInput where an attack is not offered
+        self._studies, self._shelf = studies, Shelf()
+        first = next(iter(studies))
+        attacks = {name: name for name in studies[first].attackers}
+        rates = "how the rates of a sample follow from its scores"
+        self.choices = [
+            Choice("data", {name: name for name in studies}, first),
+            Choice("attack", attacks, attack),
+            Choice("threshold", RULES, rule, meaning="one threshold for all samples and networks"),
+            Choice("rates", FORMS, "counted", more=True, meaning=rates),
+        ]
+
+    def study(self, state: State) -> Study:
+        return self._studies[state["data"]]
+
+    def steps(self, state: State) -> list[list[Step]]:
+        return [self.study(state).steps(state["attack"])]
+
+    def marks(self, state: State, side: str) -> Sequence[Step]:
+        study = self.study(state)
+        return [study.attacks(state["attack"])[study.epochs[-1]]]
+
+    # ------------------------------------------------------------ rows
+
+    def _plane(self, state: State, permuted: int | None = None) -> tuple[FloatArray, Any] | None:
+        """FPR and TPR `(E, 2, n)` of what is stored, and the scores they come from."""
+        attacks = self.study(state).attacks(state["attack"], permuted)
+        results = self._shelf.results([*attacks.values()])
+        if not results:
+            return None
+        scored = over_time.trajectory(dict(zip(attacks, results, strict=True)))
+        rule, form = self.value(state, "threshold"), self.value(state, "rates")
+        return trajectories.plane(scored, rule, form), scored
+
+    def _outputs(self, steps: Mapping[int, Sequence[Signals]]) -> dict[int, list[Arrays]] | None:
+        results = {epoch: self._shelf.results(each) for epoch, each in steps.items()}
+        return None if None in results.values() else results  # type: ignore[return-value]
+
+    def rows(self, state: State) -> Rows:
+        study = self.study(state)
+        plane, outputs = self._plane(state), self._outputs(study.answers)
+        if not plane or not outputs:
+            return {}
+        path, scored = plane
+        measures = {FINAL: trajectories.advantage(path)[-1]}
+        if judged := self._outputs(study.judged):
+            early = [epoch for epoch in study.epochs if epoch][:2][-1]
+            hardness = difficulty(judged, early)
+            at = np.searchsorted(hardness["index"], scored.index)
+            named = [name for name in hardness if name not in ("index", "labels")]
+            measures |= {name: hardness[name][at] for name in named}
+        null = self._plane(state, permuted=0)
+        loss = _losses(outputs, scored.index)
+        return {
+            "epochs": _epochs(study.epochs, path, loss, null[0] if null else None),
+            "samples": _samples(study, path, loss, measures, scored.index),
+            "measures": [{"measure": name} for name in measures],
         }
-        return str(
-            drawn("timed.html", sample=sample, at=at, number=len(found.course.index), **words)
+
+    def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
+        import pandas as pd
+
+        lists = ["fpr", "tpr", "loss_without", "loss_with"]
+        table = pd.DataFrame(rows["samples"])[["sample", "label", *lists]]
+        table["epoch"] = [[*self.study(state).epochs]] * len(table)
+        return {"time": table.explode(["epoch", *lists])}
+
+    # ------------------------------------------------------------ figure
+
+    def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        epochs = [row["epoch"] for row in rows["epochs"]]
+        furthest = max(rows["samples"], key=lambda row: row["moved"])
+        return [
+            Pointer("epoch", "epoch", epochs, epochs[-1], slider=True, play=True),
+            Pointer("colour", "colour", _measures(rows), FINAL, label="colour by"),
+            Pointer("sample", "sample_sample", [], furthest["sample"], hidden=True),
+        ]
+
+    def sentences(self, state: State, rows: Rows) -> list[str]:
+        if not rows:
+            return [f"{state['attack']} over time is not stored yet."]
+        samples, epochs = rows["samples"], [row["epoch"] for row in rows["epochs"]]
+        at = epochs.index(state.get("epoch", epochs[-1]))
+        mean, last = rows["epochs"][at], rows["epochs"][-1]
+        when = f"Epoch {mean['epoch']}" if mean["epoch"] else "Before training"
+        high = np.mean([row["risk"][at] == trajectories.HIGH for row in samples])
+        null = f", {last['null']:.2f} with permuted membership labels" if "null" in last else ""
+        sentences = [
+            f"{when}, {state['attack']} at {state['threshold']}: mean FPR {mean['fpr']:.2f}, mean TPR"
+            f" {mean['tpr']:.2f}. {100 * high:.0f} % of the samples are at high risk: TPR at least 0.8,"
+            " FPR at most 0.2.",
+            f"The path of a sample through all epochs has a mean length of {last['length']:.2f}{null}.",
+        ]
+        if (measure := state.get("colour", FINAL)) != FINAL:
+            place = _measures(rows).index(measure)
+            ranks = np.array([row["rank"][place] for row in samples])
+            risk = np.array([row["tpr"][at] - row["fpr"][at] for row in samples])
+            rho = float(audit.rank_correlation(ranks, risk, undefined=np.nan))
+            sentences.append(
+                f"Rank correlation of TPR − FPR in this epoch with {measure}: {rho:.2f}."
+            )
+        if state["rates"] == "counted":
+            networks = self.study(state).setup.models / 2
+            sentences.append(
+                f"Each rate is counted over about {networks:.0f} networks: its standard error is up to"
+                f" {0.5 / networks**0.5:.2f}. Points are moved a little so that none hides another."
+            )
+        return sentences
+
+    def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
+        epochs, measures = [row["epoch"] for row in rows["epochs"]], _measures(rows)
+        sample = charts.selection("sample", "*", sample=state["sample"])
+        at = f"[indexof({epochs}, epoch)]"
+        now = {
+            "fpr_now": f"datum.fpr{at}",
+            "tpr_now": f"datum.tpr{at}",
+            "x": "datum.fpr_now + datum.aside[0]",
+            "y": "datum.tpr_now + datum.aside[1]",
+            "shade": f"100 * datum.rank[indexof({measures}, colour)]",
+            "risk_now": f"{RISKS}[datum.risk{at}]",
+            "spoken": "datum.label + ': FPR ' + datum.fpr_now + ', TPR ' + datum.tpr_now",
+        }
+        samples = charts.rows("samples", charts.calculate(**now))
+        chosen = charts.on(samples, charts.chosen("sample"))
+        wide, width = (280, 280) if narrow else (460, 330)
+        left = {
+            "all samples, and the path of the chosen one": _plane(samples, epochs, sample, wide),
+            "samples that rank highest by the colour": _strip(samples, sample, wide),
+        }
+        right = {
+            "the chosen sample": _card(chosen),
+            "its loss in nats (thin: mean of all)": _over_time(
+                chosen, epochs, ("loss_without", "loss_with"), {"type": "log"}, width
+            ),
+            "how often it is called a member (thin: mean of all)": _over_time(
+                chosen, epochs, ("fpr", "tpr"), {"domain": [0, 1]}, width
+            ),
+            "its rank by each measure": _ranks(chosen, measures, width),
+        }
+        both = [charts.side_by_side(each, narrow=True) for each in (left, right)]
+        params = [{"name": name, "value": state[name]} for name in ("epoch", "colour")]
+        line = {"vconcat" if narrow else "hconcat": both}
+        return charts.page([line], "FPR and TPR of each sample by epoch", params)
+
+
+def explorer(studies: Mapping[str, Study], attack: str, rule: str = "10 % FPR") -> Instrument:
+    """The vulnerability plane of the first study to begin with; see `Time`."""
+    return Instrument(Time(studies, attack, rule))
+
+
+# ---------------------------------------------------------------- rows
+
+
+def _measures(rows: Rows) -> list[str]:
+    return [row["measure"] for row in rows["measures"]]
+
+
+def _losses(outputs: Mapping[int, Sequence[Arrays]], index: IntArray) -> FloatArray:
+    """Mean loss of the samples `index (n,)`, `(E, 2, n)`: in networks that did not train on them,
+    and in those that did.
+    """
+    means = []
+    for networks in outputs.values():
+        loss, member = [], []
+        for signals in networks:
+            pool = np.isin(signals["index"], index)
+            loss.append(scores.loss(signals["logits"][pool], signals["labels"][pool]))
+            member.append(signals["role"][pool] == Role.MEMBER)
+        inside = np.array(member)
+        sides = [np.ma.masked_array(loss, ~side).mean(axis=0) for side in (~inside, inside)]
+        means.append(np.ma.filled(np.ma.stack(sides), np.nan))
+    return np.array(means)
+
+
+def _samples(
+    study: Study,
+    path: FloatArray,
+    loss: FloatArray,
+    measures: Mapping[str, FloatArray],
+    index: IntArray,
+) -> list[dict[str, Any]]:
+    """A row a sample; lists by epoch, but `rank` and `value` by measure and `aside` by axis."""
+    from scipy.stats import rankdata
+
+    data = study.setup.data
+    known, classes = readers.load(data.name, data.pixels), registry.find(data.name).classes
+    pictures = look.pictures(known.x[index])
+    values = np.array([*measures.values()])
+    # of samples with the same rates, each is drawn elsewhere within a step of the counted rates
+    aside = np.random.default_rng(0).uniform(-0.5, 0.5, (2, len(index)))
+    aside *= min(1.6 / study.setup.models, 0.08)
+    moved = np.linalg.norm(path[-1] - path[0], axis=0)
+    columns = {
+        "fpr": path[:, 0],
+        "tpr": path[:, 1],
+        "risk": trajectories.states(path),
+        "loss_without": loss[:, 0],
+        "loss_with": loss[:, 1],
+        "rank": (rankdata(values, axis=1) - 1) / max(len(index) - 1, 1),
+        "value": values,
+        "aside": aside,
+    }
+    listed = {name: _lists(column.T) for name, column in columns.items()}
+    rows = []
+    for i, place in enumerate(index.tolist()):
+        row = {
+            "sample": f"{data.name} {place}",
+            "label": f"{classes[known.labels[place]]} ({data.name} {place})",
+            "image": charts.png(pictures[i]),
+            "moved": round(float(moved[i]), 3),
+        }
+        rows.append(row | {name: column[i] for name, column in listed.items()})
+    return rows
+
+
+def _lists(columns: FloatArray) -> list[list[float | None]]:
+    return [[None if np.isnan(x) else float(f"{x:.3g}") for x in own] for own in columns.tolist()]
+
+
+def _epochs(
+    epochs: Sequence[int],
+    path: FloatArray,
+    loss: FloatArray,
+    null: FloatArray | None,
+) -> list[dict[str, Any]]:
+    """Means over the samples at each epoch, and how far their paths go in all."""
+    fpr, tpr = trajectories.centre_of_mass(path).T
+    without, with_ = np.nanmean(loss, axis=2).T
+    names = "epoch", "fpr", "tpr", "loss_without", "loss_with"
+    columns = [epochs, fpr, tpr, without, with_]
+    lengths = {
+        name: round(float(np.linalg.norm(np.diff(each, axis=0), axis=1).sum(axis=0).mean()), 3)
+        for name, each in (("length", path), ("null", null))
+        if each is not None
+    }
+    numbers = [[float(f"{x:.4g}") for x in own] for own in zip(*columns, strict=True)]
+    rows = [dict(zip(names, own, strict=True)) for own in numbers]
+    return [row | lengths | {"epoch": int(row["epoch"])} for row in rows]
+
+
+# ---------------------------------------------------------------- figure
+
+TIPS = [
+    by("label:N", title="sample"),
+    by("fpr_now:Q", title="FPR"),
+    by("tpr_now:Q", title="TPR"),
+    by("risk_now:N", title="meaning"),
+    by("shade:Q", title="rank by the colour, %", format=".0f"),
+]
+SILENT = {"aria": False}
+
+
+def _plane(samples: Chart, epochs: list[int], sample: dict[str, Any], size: int) -> Chart:
+    """All samples at the chosen epoch; the paths of the chosen sample and of the mean."""
+    rate = {"domain": [-0.04, 1.04], "nice": False}
+    x = by("x:Q", scale=rate, title=f"FPR: called a member by {WITHOUT}")
+    y = by("y:Q", scale=rate, title=f"TPR: called a member by {WITH}")
+    shade = by(
+        "shade:Q",
+        scale={"scheme": "viridis", "domain": [0, 100]},
+        legend={"title": "rank by the colour, %", "orient": "bottom", "gradientLength": size - 80},
+    )
+    dots = {"size": 45, "opacity": 0.8, "cursor": "pointer"}
+    points = charts.mark("circle", dots, x=x, y=y, color=shade, tooltip=TIPS)
+    points["encoding"]["description"] = by("spoken:N")
+    corners = {"values": [{"x": 0, "y": 0}, {"x": 1, "y": 1}]}
+    dashes = {"strokeDash": [4, 4], "color": charts.QUIET, **SILENT}
+    diagonal = charts.mark("line", dashes, x=by("x:Q"), y=by("y:Q")) | {"data": corners}
+    walked = charts.unfold("fpr", "tpr")
+    step = {"epoch_here": f"{epochs}[datum.place - 1]"}
+    moved = {"x": "datum.fpr + datum.aside[0]", "y": "datum.tpr + datum.aside[1]"}
+    own = [charts.chosen("sample"), *walked, *charts.calculate(**step, **moved)]
+    means = charts.rows(
+        "epochs", charts.calculate(x="datum.fpr", y="datum.tpr", epoch_here="datum.epoch")
+    )
+    paths = [
+        _path(charts.rows("samples", own), charts.INK),
+        _path(means, charts.PURPLE),
+    ]
+    base = samples | {"layer": [diagonal, points | {"params": [sample]}]}
+    return {"layer": [base, *paths], "width": size, "height": size}
+
+
+def _path(rows: Chart, colour: str) -> Chart:
+    """A line through the epochs with a large mark on the chosen one."""
+    place = {"x": by("x:Q"), "y": by("y:Q")}
+    lines = [
+        charts.mark("line", look | SILENT, **place, order=by("epoch_here:Q"))
+        for look in (
+            {"stroke": "white", "strokeWidth": 5},
+            {"stroke": colour, "strokeWidth": 2, "point": {"fill": colour, "size": 18}},
         )
+    ]
+    large = {"fill": colour, "stroke": "white", "size": 110, "opacity": 1}
+    here = charts.mark("point", large | SILENT, **place)
+    here |= {"transform": [charts.where("datum.epoch_here == epoch")]}
+    return charts.layers(rows, *lines, here)
 
 
-explorer = Explorer
+def _strip(samples: Chart, sample: dict[str, Any], width: int) -> Chart:
+    """Pictures of the samples that rank highest; a click chooses one."""
+    highest = {
+        "window": [{"op": "row_number", "as": "place"}],
+        "sort": [{"field": "shade", "order": "descending"}],
+    }
+    first = charts.on(samples, highest, charts.where(f"datum.place <= {SHOWN}"))
+    return charts.pictures(first, sample, "spoken", TIPS, width, SHOWN)
+
+
+def _card(chosen: Chart) -> Chart:
+    """The picture of the chosen sample, and its rates in words."""
+    words = [
+        "datum.label",
+        "'FPR ' + datum.fpr_now + ', TPR ' + datum.tpr_now",
+        "datum.risk_now + ' in epoch ' + epoch",
+    ]
+    known = charts.on(chosen, charts.calculate(words=f"[{', '.join(words)}]"))
+    image = {"width": 64, "height": 64, "x": 34, "y": 34}
+    text = {"align": "left", "x": 80, "y": 18, "lineHeight": 18, "fontSize": 12}
+    picture = charts.mark("image", image | SILENT, url=by("image:N"))
+    return charts.layers(
+        known, picture, charts.mark("text", text, text=by("words:N")), width=270, height=70
+    )
+
+
+def _over_time(
+    chosen: Chart, epochs: list[int], columns: tuple[str, str], scale: Any, width: int
+) -> Chart:
+    """Two columns of the chosen sample, one a side, with the means of all samples."""
+    sides = dict(zip(columns, SIDES, strict=True))
+    folded = {"fold": list(columns), "as": ["column", "value"]}
+    named = charts.calculate(side=f"{json.dumps(sides)}[datum.column]")
+    when = charts.calculate(epoch=f"{epochs}[datum.place - 1]")
+    axes = {
+        "x": by("epoch:Q", axis={"tickCount": 6}),
+        "y": by("value:Q", title=None, scale=scale, axis={"tickCount": 4}),
+        "color": by("side:N", scale=charts.colours(SIDES), legend=charts.LEGEND),
+    }
+    means = charts.mark("line", {"strokeWidth": 1} | SILENT, **axes)
+    own = charts.mark("line", {"strokeWidth": 2.5, "point": True} | SILENT, **axes)
+    rule = charts.mark("rule", {"color": charts.QUIET} | SILENT, x=axes["x"])
+    layers = [
+        charts.layers(charts.rows("epochs", charts.where("datum.epoch == epoch")), rule),
+        charts.layers(charts.rows("epochs", folded, named), means),
+        charts.layers(charts.on(chosen, charts.unfold(*columns), folded, when, named), own),
+    ]
+    return {"layer": layers, "width": width, "height": 100}
+
+
+def _ranks(chosen: Chart, measures: list[str], width: int) -> Chart:
+    """How the chosen sample compares with the others by each measure."""
+    named = charts.calculate(measure=f"{measures}[datum.place - 1]", percent="100 * datum.rank")
+    ranks = charts.on(chosen, charts.unfold("rank", "value"), named)
+    x = by("percent:Q", scale={"domain": [0, 100]}, title="samples with a smaller value, %")
+    y = by("measure:N", sort=measures, title=None)
+    tips = [by("measure:N"), by("value:Q"), by("percent:Q", title="samples below, %", format=".0f")]
+    bars = charts.mark("bar", {"color": charts.GREY}, x=x, y=y, tooltip=tips)
+    return charts.layers(ranks, bars, width=width - 80, height=13 * len(measures))

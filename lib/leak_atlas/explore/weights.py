@@ -1,238 +1,226 @@
-"""The rewind rate on a slider: which weights a score selects, and what it does to put them back
-(CWRF).
+"""Which weights does a score select, and what does rewinding them do to accuracy and leakage?
+
+CWRF scores each weight of a network. The share r with the highest scores goes back to its initial
+values and stays there; the other weights are trained on. Two scores, A and B, are compared:
 
     scores = {"vulnerability": Vulnerability(), "magnitude": Magnitude()}
-    study = Rewinding(ordinary, Schedule(6), {"RelaxLoss": RelaxLoss(0.3)}, scores)
-    lab.realize(study.steps(["vulnerability"], [0.001, 0.05]))
-    weights.explorer(study, "vulnerability", "magnitude", 0.05)
+    study = Weights(ordinary, Schedule(6), defences, scores, attackers, [*scores], 0.05)
+    lab.realize(study.beforehand([0.001, 0.05]))
+    Instrument(study)
 
-Where the selected weights sit is shown at every rate. Accuracy and leak are, where they are stored;
-elsewhere they are trained on a click, whose cost is told before.
+Which weights are selected is read from the stored scores, at any r. What comes of rewinding them
+has to be trained.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from ipywidgets import HTML, Accordion, SelectionSlider
+import numpy as np
 
-from leak_atlas import BadInput, audit
-from leak_atlas.explore import base, rewinding
-from leak_atlas.explore.base import View
-from leak_atlas.explore.look import CELLS, marks, percent
-from leak_atlas.explore.rewinding import LEAKS, Rewinding, Stored
-from leak_atlas.recipe import Random, Step
+from leak_atlas import audit
+from leak_atlas.engine import selection
+from leak_atlas.explore import charts, shelf
+from leak_atlas.explore.charts import Chart, Measure, by
+from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
+from leak_atlas.explore.look import COLOURS
+from leak_atlas.explore.shelf import Measured, Shelf
+from leak_atlas.localization import score_maps
+from leak_atlas.localization.disparity import Arrays
+from leak_atlas.recipe import (
+    SNIP,
+    Attacker,
+    Criterion,
+    Objective,
+    Population,
+    Schedule,
+    Score,
+)
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from leak_atlas.localization.disparity import Arrays
-    from leak_atlas.report import Table
-    from leak_atlas.report.sheet import Sheet
-
-NONE = "none"
+RATES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # r that can be looked at
+TIMES = Measure("times", "times chance", (0, 1, 4), chance=1, digits=1)
 
 
-def trend(study: Rewinding, rate: float, rates: Iterable[float] = rewinding.GRID) -> Sheet:
-    """How much of each layer type a score selects over r, mean over the models; the title speaks of
-    `rate`.
+@dataclass(eq=False)
+class Weights(Description):
+    """The networks, and what can be done with them. Each network goes by its own scores."""
 
-    Random scores stay on the diagonal and are left out. Raises BadInput where a score is not
-    stored.
-    """
-    from leak_atlas import report
+    ordinary: Population
+    schedule: Schedule  # of the training that follows
+    defences: Mapping[str, Objective]  # of that training
+    criteria: Mapping[str, Criterion]
+    attackers: Mapping[str, Attacker]
+    compared: Sequence[str]  # criteria of A and B, to begin with
+    rate: float  # r to begin with
 
-    stored, made = Stored(study, []), list[dict[str, Any]]()
-    names = [
-        name for name, criterion in study.criteria.items() if not isinstance(criterion, Random)
-    ]
-    for name in names:
-        models = [stored.ranked(name, i) for i in range(len(study.ordinary))]
-        if None in models:
-            raise BadInput(f"{name} is not stored: hand the study's steps to lab.realize first")
-        for r in sorted({*rates, rate}):
-            for own in zip(*(one.shares(r, by_kind=True) for one in models if one), strict=True):
-                mean = audit.mean_ci([each.share for each in own], bounds=(0, 1))
-                made.append({"layer type": own[0].of, "score": name, "r": r, "value": mean})
-    here = sorted((row for row in made if row["r"] == rate), key=lambda row: row["value"].value)
-    deepest = {row["score"]: row["layer type"] for row in here}
-    kind, count = Counter(deepest[name] for name in names).most_common(1)[0]
-    title = (
-        f"At r = {percent(rate)}, {count} of {len(names)} scores reach deepest into {kind} weights"
-    )
-    return report.curves(
-        made,
-        "r",
-        hue="score",
-        facet="layer type",
-        diagonal=True,
-        log="xy",
-        title=title,
-        xlabel="rewind rate r, share of all weights",
-        ylabel="share selected",
+    name = "weights"
+    title = "Which weights does a score select?"
+    question = "Which weights does a score select, and what does rewinding them do to accuracy and leakage?"
+    hint = (
+        "A number says how many times as many weights are selected as by chance; a grey one could be"
+        " chance. Point at a cell to read its interval. Click it to see what comes of rewinding at"
+        " its r. Play runs over r."
     )
 
-
-class Explorer(base.Explorer):
-    """A slider over the rewind rate that begins at `rate`, for the scores `a` and `b` (None: one
-    score alone).
-
-    `rates` may be chosen beside those of `rewinding.GRID`. Nothing is computed before the button is
-    clicked. Raises BadInput on a score that the study does not offer.
-    """
-
-    def __init__(
-        self, study: Rewinding, a: str, b: str | None, rate: float, rates: Iterable[float] = ()
-    ) -> None:
-        for name in filter(None, (a, b)):
-            study.scores(name)
-        super().__init__()
-        self._stored = Stored(study, [*rewinding.GRID, *rates, rate])
-        self._chosen: Any = None  # what is read of the store
-        names, defences, attacks = list(study.criteria), list(study.defences), list(study.attackers)
-        models = [(f"model {i}", i) for i in range(len(study.ordinary))]
-        scores = {"A": (names, a), "B": ([NONE, *names], b or NONE)}
-        self.scores = {
-            letter: self.listed(letter, *each, f"score {letter}") for letter, each in scores.items()
-        }
-        self.model = self.listed("model", models, 0, "of")
-        self.defence = self.listed("defence", defences, defences[0], "then trained with")
-        self.attack = self.listed("attack", attacks, attacks[0])
-        self.leak = self.listed("leak", list(LEAKS), next(iter(LEAKS)), "leak as")
-        look = {
-            "style": {"description_width": "initial"},
-            "layout": {"width": "860px", "max_width": "100%"},
-        }
-        slider = SelectionSlider(
-            options=marks(self._stored.rates, ()), value=rate, description="rewind rate r", **look
-        )
-        self.rate = self.watched("rate", slider.add_class("leak-atlas-rate"))
-        self.cells, self.tensors = (
-            HTML().add_class("leak-atlas-table"),
-            HTML().add_class("leak-atlas-tensors"),
-        )
-        by_name = Accordion([self.tensors], titles=["tensors by name"])  # closed, as all begin
-        chosen = (
-            [*self.scores.values(), self.model],
-            [self.defence, self.attack, self.leak],
-            [self.rate],
-        )
-        self.lay(chosen, below=[self.cells, by_name])
-        self.settle()
-
-    def steps(self) -> list[list[Any]]:
-        """Both scores, and what comes of rewinding by them at the slider's rate."""
-        study, names = (
-            self._stored.of,
-            [each.value for each in self.scores.values() if each.value != NONE],
-        )
-        chains = [self._stored.chain(name, self.rate.value, self.defence.value) for name in names]
-        models = [*study.references(self.defence.value).values(), *chains]
-        return [
-            [study.scores(name) for name in names],
-            [study.measured(each, self.attack.value) for each in models],
+    def __post_init__(self) -> None:
+        self._shelf, self._selected = Shelf(), dict[Any, list[dict[str, Any]]]()
+        self._rates = sorted({*RATES, self.rate})
+        self.rewound = cache(self._rewound)
+        scores = {name: name for name in self.criteria}
+        first, second = self.compared
+        rates = {f"{rate:g}": rate for rate in self._rates}
+        rows = {name: name for name in ("stages", "layer types", "tensors")}
+        defence, attack = next(iter(self.defences)), next(iter(self.attackers))
+        self.choices = [
+            Choice("A_score", scores, first, side="A", label="score"),
+            Choice("B_score", scores, second, side="B", label="score"),
+            Choice("rows", rows, "stages", label="rows of the maps"),
+            Choice("train_at", rates, f"{self.rate:g}", label="train at r ="),
+            Choice("defence", self.defences, defence, label="trained with", more=True),
+            Choice("attack", self.attackers, attack, more=True),
         ]
 
-    def needs(self, name: str, value: Any) -> Sequence[Step]:
-        now = self.state | {name: value}
-        if (score := now["B" if name == "B" else "A"]) == NONE:
+    # ------------------------------------------------------------ recipes
+
+    def scores(self, name: str) -> tuple[Score, ...]:
+        """One a network. SNIP scores the initialisation, all others the trained network."""
+        criterion = self.criteria[name]
+        scored = self.ordinary.at("init") if isinstance(criterion, SNIP) else self.ordinary
+        return scored.score(criterion)
+
+    def _rewound(self, name: str, rate: float, defence: str) -> Population:
+        """The networks after a share of their weights is rewound and the others are trained on."""
+        by = self.scores(name)
+        start = self.ordinary.rewind_weights(by, rate).freeze_weights(by, rate)
+        return start.train(self.schedule, self.defences[defence])
+
+    def references(self, defence: str) -> dict[str, Population]:
+        """The networks before, and after the same training with nothing rewound."""
+        trained = self.ordinary.train(self.schedule, self.defences[defence])
+        return {"ordinary": self.ordinary, f"{defence} alone": trained}
+
+    def measured(self, state: State, rates: Sequence[float]) -> dict[Any, Measured]:
+        """Signals and attack by side and r, and those of the references."""
+        defence = state["defence"]
+        networks: dict[Any, Population] = {
+            (letter, rate): self.rewound(state[f"{letter}_score"], rate, defence)
+            for letter in COLOURS
+            for rate in rates
+        }
+        for name, models in self.references(defence).items():
+            networks[name, None] = models
+        return {
+            place: shelf.measured(models, self.attackers, state["attack"])
+            for place, models in networks.items()
+        }
+
+    def beforehand(self, rates: Sequence[float]) -> list[Any]:
+        """All scores, and what comes of rewinding by the first two: of the first view."""
+        scores = [self.scores(name) for name in self.criteria]
+        return [scores, self.measured(self.start, rates)]
+
+    def steps(self, state: State) -> list[list[Any]]:
+        scores = [list(self.scores(state[f"{letter}_score"])) for letter in COLOURS]
+        measured = self.measured(state, [self.value(state, "train_at")])
+        return [*scores, *([*signals, attack] for signals, attack in measured.values())]
+
+    def marks(self, state: State, side: str) -> list[Any]:
+        rate = self.value(state, "train_at")
+        measured = self.measured(state, [rate])
+        return [measured[letter, rate][1] for letter in side or COLOURS]
+
+    def published(self) -> dict[str, State]:
+        first, second = self.compared
+        names = [first, *(name for name in self.criteria if name not in self.compared)]
+        return {f"{name} and {second}": {"A_score": name} for name in names}
+
+    # ------------------------------------------------------------ rows
+
+    def rows(self, state: State) -> Rows:
+        cells = [
+            {"side": letter} | row
+            for letter in COLOURS
+            for row in self._cells(state[f"{letter}_score"], state["rows"])
+        ]
+        if not cells:
+            return {}
+        return {
+            "cells": cells,
+            "outcomes": self._shelf.outcomes(self.measured(state, self._rates)),
+        }
+
+    def _cells(self, name: str, rows: str) -> list[dict[str, Any]]:
+        """Cells of a side, made once; none where the score is not stored."""
+        results = self._shelf.results(self.scores(name))
+        if not results:
             return []
+        if (name, rows) not in self._selected:
+            self._selected[name, rows] = selected(results, rows, self._rates)
+        return self._selected[name, rows]
+
+    # ------------------------------------------------------------ figure
+
+    def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        parts = charts.values(rows["cells"], "part")
+        here = [row for row in rows["cells"] if row["at"] == self.rate]
+        part = max(here, key=lambda row: row["times"])["part"]
         return [
-            self._stored.of.attack(
-                self._stored.chain(score, now["rate"], now["defence"]), now["attack"]
-            )
+            Pointer("r", "cell_at", self._rates, self.rate, slider=True, play=True),
+            Pointer("part", "cell_part", parts, part, label=state["rows"][:-1]),
         ]
 
-    def attacks(self) -> dict[str, Arrays]:
-        rate, defence, attack = self.rate.value, self.defence.value, self.attack.value
-        chosen = {
-            f"{letter} ({each.value}) at {percent(rate)}": each.value
-            for letter, each in self.scores.items()
-        }
-        models = {
-            words: self._stored.chain(name, rate, defence)
-            for words, name in chosen.items()
-            if name != NONE
-        }
-        models = self._stored.of.references(defence) | models
-        found = {words: self._stored.attacked(each, attack) for words, each in models.items()}
-        return {words: each for words, each in found.items() if each}
+    def sentences(self, state: State, rows: Rows) -> list[str]:
+        said = []
+        for letter in COLOURS:
+            name = f"{letter} ({state[f'{letter}_score']})"
+            cells = [row for row in rows.get("cells", []) if row["side"] == letter]
+            said += [] if cells else [f"{name} is not stored yet."]
+            for cell in cells:
+                if cell["at"] == state["r"] and cell["part"] == state["part"]:
+                    times = f"{cell['times']:.1f} times chance"
+                    interval = f"95 % interval {cell['low']:.1f} to {cell['high']:.1f}"
+                    said.append(f"{name} selects {cell['meaning']}: {times}, {interval}.")
+        if rows:
+            said += shelf.sentences(rows["outcomes"], state["r"], f"r = {state['r']:g}")
+        return said
 
-    @property
-    def numbers(self) -> pd.DataFrame:
-        """What the upper panels draw, and of each tensor how many weights go."""
-        import pandas as pd
-
-        tensors = rewinding.tensors([side for side in self._sides if side.ranked], self.rate.value)
-        return pd.concat([super().numbers, pd.DataFrame(tensors)], ignore_index=True)
-
-    def computed(self, wrong: str) -> None:
-        self._chosen = None
-        super().computed(wrong)
-
-    def look(self) -> View:
-        from leak_atlas import report
-
-        named = {letter: each.value for letter, each in self.scores.items() if each.value != NONE}
-        study, defence, attack, leak = (
-            self._stored.of,
-            self.defence.value,
-            self.attack.value,
-            self.leak.value,
+    def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
+        parts = charts.values(rows["cells"], "part")
+        across = charts.columns("at", self._rates, "r, share of all weights")
+        names = {letter: state[f"{letter}_score"] for letter in COLOURS}
+        maps = charts.maps(
+            names,
+            "cells",
+            [charts.selection("cell", "rect", at=state["r"], part=state["part"])],
+            across,
+            by("part:N", sort=parts, title=None),
+            "datum.side + ', ' + datum.part + ', r = ' + datum.at",
+            TIMES,
+            width=270 if narrow else 400,
         )
-        # more than the rate moved
-        if (chosen := (*named.values(), self.model.value, defence, attack)) != self._chosen:
-            self._chosen, self._references = (
-                chosen,
-                self._stored.outcomes(study.references(defence), attack),
-            )
-            self._sides = [self._stored.side(*each, *chosen[-3:]) for each in named.items()]
-        rates, sides, found = self._stored.rates, self._sides, self._references
-        shown = (
-            *chosen,
-            leak,
-            *found,
-            *((frozenset(side.outcomes), bool(side.ranked)) for side in sides),
-        )
-        sheet = self.kept(shown, partial(rewinding.sheet, sides, found, rates, leak))
-        base.offer(self.rate, marks(rates, sides[0].outcomes), self.rate.value)  # by score A
-        for name, control in (
-            ("A", self.scores["A"]),
-            ("B", self.scores["B"]),
-            ("defence", self.defence),
-            ("attack", self.attack),
-        ):
-            self.mark(
-                name, [each if isinstance(each, str) else each[1] for each in control.options]
-            )
-        rate = self.rate.value
-        missing = [
-            f"The score of {side.letter} ({side.name}) is not stored."
-            for side in sides
-            if not side.ranked
-        ]
-        said = rewinding.told(sides, rate, found)
-        rewinding.move(sheet, sides, rate)
-        sheet.finding = " ".join(said)
-        known = len(missing) < len(sides)
-        self.cells.value = CELLS + self.table.drawn("html") if known else ""
-        self.tensors.value = (
-            CELLS + report.table(rewinding.tensors(sides, rate)).drawn("html") if known else ""
-        )
-        return View(sheet, said, missing)
-
-    @property
-    def table(self) -> Table:
-        """By layer type, what the scores select now."""
-        from leak_atlas import report
-
-        here, rate = [side for side in self._sides if side.ranked], self.rate.value
-        told = " and ".join(f"{side.letter} ({side.name})" for side in here)
-        caption = f"Model {self.model.value}: what {told} would rewind at r = {percent(rate)}"
-        return report.table(rewinding.rows(here, rate), caption=caption)
+        others = list(self.references(state["defence"]))
+        results = charts.outcomes(others, across, "cell_at", width=270)
+        lines = [charts.side_by_side(line, narrow) for line in (maps, results)]
+        return charts.page(lines, "weights that two scores select, and what rewinding does")
 
 
-explorer = Explorer
+def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> list[dict[str, Any]]:
+    """Of each row of a map, how many times chance a score selects of it; means over networks."""
+    ranks = [selection.ranks(score_maps.maps(each)) for each in results]
+    size = sum(each.size for each in ranks[0].values())
+    parts: dict[str, list[str]] = {}
+    for tensor, kind in score_maps.kinds(results[0]).items():
+        names = {"stages": tensor.partition(".")[0], "layer types": kind}
+        parts.setdefault(names.get(rows, tensor.removesuffix(".weight")), []).append(tensor)
+    cells = []
+    for part, tensors in parts.items():
+        places = np.array([np.concatenate([own[t].ravel() for t in tensors]) for own in ranks])
+        for rate in rates:
+            shares = (places < round(rate * size)).mean(axis=1)
+            times = charts.interval(audit.mean_ci(shares / rate), "times")
+            of = f"{100 * shares.mean():.3g} % of the {places.shape[1]:,} weights of {part}"
+            cells.append({"part": part, "at": rate, "meaning": of} | times)
+    return cells

@@ -139,6 +139,7 @@ from leak_atlas.lab.variants import (  # noqa: E402  (it calls `realize`)
     Checkpoint,
     compare,
     member_losses,
+    operations,
 )
 
 __all__ = [
@@ -150,6 +151,7 @@ __all__ = [
     "Stopped",
     "compare",
     "member_losses",
+    "operations",
     "planning",
     "probe",
     "realize",

@@ -244,22 +244,31 @@ def _execute(source: str, name: str, space: dict[str, Any]) -> None:
 # ---------------------------------------------------------------- names
 
 
-SIZES = ("model", "models", "width", "data", "pixels", "pool", "epochs", "file")
+SIZES = {
+    "model": "{}",
+    "models": "{}",
+    "width": "width {}",
+    "data": "{}",
+    "pixels": "{0} x {0} pixels",
+    "pool": "a pool of {} samples",
+    "epochs": "{} epochs",
+    "file": "{}",
+}
 
 
 def setting(given: Mapping[str, Any]) -> str:
-    """A notebook's model, data and sizes as the header of its page has them: `model resnet10, width
-    8, pool 2000`.
+    """A notebook's model, data and sizes in words, as the header of its page has them: `resnet10,
+    width 8, a pool of 600 samples`.
 
     What several networks or data sets share stands there once.
     """
     shown = []
-    for name in SIZES:
+    for name, words in SIZES.items():
         value = given.get(name)
         values = dict.fromkeys(value if isinstance(value, list) else [value])
-        words = " / ".join(str(each) for each in values if each)
-        if words:
-            shown.append(f"{name} {words}")
+        texts = [words.format(each) for each in values if each]
+        if texts:
+            shown.append(" and ".join(texts))
     return ", ".join(shown)
 
 

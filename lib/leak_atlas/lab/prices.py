@@ -17,7 +17,7 @@ from leak_atlas.recipe import Architecture, Data, State, Step, Train
 # a factor of two for most of them; the GPU's is a guess.
 FIRST = {"cpu": 3.5e-11, "cuda": 1e-12}
 JOB = 0.02  # seconds that any job costs
-FILE = "seconds.json"  # in the store
+FILE = "paces.json"  # in the store; older versions kept other numbers in seconds.json
 ENOUGH = 3  # jobs from which their median counts; fewer may be those that load torch and data
 
 Paces = dict[str, dict[str, float]]

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from leak_atlas import BadInput, lab, nearest
 from leak_atlas.audit import Comparison, FloatArray, described
 from leak_atlas.data.designs import Role
+from leak_atlas.lab import plans, prices
 from leak_atlas.localization.divergence import losses
 from leak_atlas.recipe import Attack, Attacker, Population
 
-__all__ = ["Checkpoint", "compare", "member_losses"]
+__all__ = ["Checkpoint", "compare", "member_losses", "operations"]
 
 Epochs = Sequence[int] | Mapping[int, Population]
 
@@ -82,6 +83,13 @@ def member_losses(results: Any, networks: Population) -> FloatArray:
     `results` has the networks' `Signals`, as after `compare`.
     """
     return losses(results, networks.signals(), Role.MEMBER)
+
+
+def operations(networks: Population) -> float:
+    """Floating point operations of all that a network rests on, forward and backward, mean over
+    networks: its own trainings, those of its teachers, and its share of those that all rest on.
+    """
+    return sum(map(prices.work, plans.behind(networks))) / len(networks)
 
 
 def _known(name: Any, known: Collection[Any], what: str) -> Any:

@@ -11,6 +11,7 @@ and hold their parents as fields.
     results = lab.realize(Attack(LiRA(), private))
 """
 
+from leak_atlas.recipe.atlas import *
 from leak_atlas.recipe.attacks import *
 from leak_atlas.recipe.core import *
 from leak_atlas.recipe.criteria import *

@@ -331,7 +331,7 @@ class RetrainingStudy(Study):
         """Networks that are trained without a defence."""
         return self.setup.trained()
 
-    def defended(self, objective: Objective, epochs: int | None = None) -> Population:
+    def defended(self, objective: Objective | None, epochs: int | None = None) -> Population:
         """Networks that are trained from scratch with a defence, by default as long as without."""
         schedule = replace(self.schedule, epochs=epochs or self.schedule.epochs)
         return self.setup.trained(objective, schedule)

@@ -311,8 +311,7 @@ def _prepare(folder: Path, notebook: Notebook, final: Path) -> None:
     os.dup2(log, 2)
     known = [os.environ.get("PYTHONPATH", ""), str(notebook.path.parent)]  # modules beside it
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, known))
-    os.environ["LEAK_ATLAS_PROGRESS"] = "log"
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1"}
     os.environ["LEAK_ATLAS_FIGURES"] = f"{final.with_suffix('')}"  # figures lie beside their page
 
 

@@ -24,7 +24,16 @@ from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn
 from leak_atlas.report.papers import GROUPS, PAPERS, Paper, paper_of
-from leak_atlas.report.render import EARLIER, clean, earlier, pictures, style, write_page
+from leak_atlas.report.render import (
+    EARLIER,
+    GLOSSARY,
+    clean,
+    earlier,
+    pictures,
+    style,
+    words,
+    write_page,
+)
 
 __all__ = ["index", "publish", "published", "refresh_findings", "results_table", "site"]
 
@@ -74,11 +83,21 @@ def _order(entry: Entry) -> tuple[int, str, str]:
 
 def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but the pages, and `index.md`, both whole or not at
-    all.
+    all, and the glossary of the pages.
     """
     found = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
     for kind in ("html", "md"):
         files.write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+    _write_glossary(run_folder)
+
+
+def _write_glossary(place: Path) -> None:
+    """docs/glossary.md, if it is there, as a page beside the index in `place`."""
+    from nbconvert.filters import markdown2html
+
+    if words().exists():
+        text = Markup(markdown2html(words().read_text()))
+        files.write(place / GLOSSARY, drawn("glossary.html", words=text, style=style()))
 
 
 def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> dict[str, Any]:
@@ -107,6 +126,7 @@ def _contents(found: Sequence[Entry], profile: str, kind: str) -> str:
         failed=failed,
         answers=_answers(questions),
         style=style(),
+        glossary=GLOSSARY if words().exists() else "",
         script=Markup((PAGE / "filter.js").read_text()),
         drawn_claims=ledger.drawn_claims,
         interval=summary.interval,
@@ -181,7 +201,8 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         if entry["status"] != "executed" or _folder(entry) == OWN:
             continue
         name = entry["notebook"]
-        node = clean(files.notebook(run_folder / f"{name}.ipynb"))
+        glossary = "../" * (3 + name.count("/")) + "docs/glossary.md"
+        node = clean(files.notebook(run_folder / f"{name}.ipynb"), glossary)
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         files.write(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
         known[name] = {key: entry[key] for key in KEPT}
@@ -260,6 +281,7 @@ def site(reports_folder: Path, place: Path) -> list[str]:
             pages = [pool.submit(_report_page, draft, entry) for entry in found]
             shown = [page.result() for page in pages]
         files.write(draft / "index.html", _contents(shown, "", "html"))
+        _write_glossary(draft)
         shutil.rmtree(place, ignore_errors=True)
         draft.replace(place)
     finally:

@@ -24,11 +24,13 @@ def early_stopping_claim(
     """
     return Claim(
         name,
-        f"At matched AUC of {attack}, {variant_label} are more accurate than early stopping",
-        quantity=f"test accuracy at matched AUC of {attack}, minus early stopping",
+        f"At matched AUC of {attack}, {variant_label} are more accurate than networks stopped early",
+        quantity=f"test accuracy at matched AUC of {attack}: "
+        f"{variant_label} minus networks stopped early",
         above=0.0,
         margin=margin,
         ours=True,
-        control="early stopping of the undefended network, on the curve of the means over targets",
+        control="early stopping: networks without the intervention, after fewer epochs, "
+        "joined by a line through their means over targets",
         headline=headline,
     )

@@ -23,6 +23,7 @@ from matplotlib.colors import LogNorm
 from numpy.typing import ArrayLike
 
 from leak_atlas.report import sheet
+from leak_atlas.report.markup import proper
 from leak_atlas.report.sheet import (
     FLOOR,
     INK,
@@ -58,7 +59,7 @@ Column: TypeAlias = str | None
 Notes: TypeAlias = Mapping[Any, str] | None
 SEEN = ("seen by both", "seen only by M_all")
 SCALES = ("linear axes", "logarithmic axes")  # of a ROC curve
-FPR, TPR = "called member though outside (FPR)", "found as member (TPR)"  # of a plane
+FPR, TPR = "FPR of a sample", "TPR of a sample"  # of a plane
 CENTRE = "#d1550b"  # the one warm colour beside those of a plane
 CELLS, FINEST = 40, 64  # along an axis of a plane; at most so many where rates are counted
 # no difference
@@ -396,7 +397,7 @@ def planes(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], **words: s
         count_in_cells(ax, rows, edges[rows["panel"].iloc[0]], norm)
 
     def dress(panel: Any, ax: Axes) -> None:
-        ax.plot((0, 1), (0, 1), **GUESS, label="a guess")
+        ax.plot((0, 1), (0, 1), **GUESS, label="guessing (TPR = FPR)")
         ax.set(xlim=(-0.07, 1.07), ylim=(-0.07, 1.07), aspect="equal")
         ax.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
 
@@ -420,7 +421,7 @@ def path_of_centre(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     ax.plot(rows["_x"], rows["_y"], color="white", linewidth=2.6, zorder=3)
     ax.plot(rows["_x"], rows["_y"], color=CENTRE, linewidth=1.2, zorder=3)
     now: dict[str, Any] = {"color": CENTRE, "marker": "o", "markersize": 6.5, "linestyle": "none"}
-    now |= {"markeredgecolor": "white", "label": "centre of mass, and its way until then"}
+    now |= {"markeredgecolor": "white", "label": "mean over samples, and its path so far"}
     ax.plot(rows["_x"].iloc[-1:], rows["_y"].iloc[-1:], zorder=4, **now)
 
 
@@ -523,6 +524,7 @@ def tradeoff(
 
     def dress(panel: Any, ax: Axes) -> None:
         ax.set(xlim=across, ylim=(low - 0.07 * (high - low), high))  # room for the arrow
+        ax.locator_params(axis="x", nbins=4 if facet in table else 7)
 
     fig = draw(
         [(table, points)],
@@ -537,8 +539,8 @@ def tradeoff(
         words={"xlabel": x, "ylabel": y, **words},
     )
     corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic"}
-    place = fig.axes[0].transAxes
-    fig.axes[0].text(0.99, 0.015, better, transform=place, color=QUIET, **corner)
+    for ax in fig.axes:
+        ax.text(0.99, 0.015, better, transform=ax.transAxes, color=QUIET, **corner)
     return fig
 
 
@@ -581,7 +583,7 @@ def against_paper(
             ax.axvline(0, **GUESS)
         if printed["_y"].notna().any():
             colour = looks[None].colour if None in looks else QUIET
-            ax.plot([], [], label=sheet.proper(source), marker="o", color=colour, **HOLLOW)
+            ax.plot([], [], label=proper(source), marker="o", color=colour, **HOLLOW)
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
     bare_marks = printed.rename(columns=turned), marker(**HOLLOW)
@@ -626,7 +628,7 @@ def curves(
             ax.set_ylim(shown)
         if diagonal:
             ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
-            ax.plot(ends, ends, **GUESS)
+            ax.plot(ends, ends, label=level, **GUESS)
 
     return draw(
         [(table, band)],

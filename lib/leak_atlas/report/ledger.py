@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from leak_atlas import BadInput, nearest
-from leak_atlas.report.markup import drawn, table
+from leak_atlas.report.markup import drawn, proper, table
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -199,12 +199,12 @@ HEADS = {
 
 
 def failed(row: Mapping[str, Any]) -> list[str]:
-    return [f"manipulation check failed: {check}" for check in row.get("inert", ())]
+    return [f"manipulation check failed: “{check}”" for check in row.get("inert", ())]
 
 
 def outside(row: Mapping[str, Any]) -> list[str]:
     """What qualifies a verdict: checks of the treatment that fail, a regime that is not met."""
-    return failed(row) + [f"outside the regime: {what}" for what in row.get("outside", ())]
+    return failed(row) + [f"not trained as required: {what}" for what in row.get("outside", ())]
 
 
 def weight(row: Mapping[str, Any]) -> str:
@@ -214,19 +214,45 @@ def weight(row: Mapping[str, Any]) -> str:
         half = (row["high"] - row["low"]) / 2
         parts.append(f"± {digits(half)}")
         if row["power"] > 0:
-            parts.append(f"smallest effect of interest {half / row['power']:.2g}")
+            least = half / row["power"]
+            smaller = row["verdict"] == "holds" and border(row) == 0 and abs(row["value"]) < least
+            note = " (the measured effect is smaller)" if smaller else ""
+            parts.append(f"smallest effect of interest {least:.2g}{note}")
     return ", ".join(parts)
 
 
 def measured(row: Mapping[str, Any]) -> str:
     """`0.703 [0.690, 0.716]`, and from how many points."""
-    return f"{digits(row['value'])} [{digits(row['low'])}, {digits(row['high'])}]"
+    value, low, high = shown(row)
+    return f"{value} [{low}, {high}]"
 
 
-def digits(number: float | None) -> str:
+def shown(row: Mapping[str, Any]) -> list[str]:
+    """The value and the ends of its interval, with enough decimals to see on which side of the
+    border an end lies.
+    """
+    numbers = [row["value"], row["low"], row["high"]]
+    ends = [end for end in numbers[1:] if end is not None and abs(end) != abs(border(row))]
+    places = 3
+    while places < 6 and any(round(abs(end), places) == abs(border(row)) for end in ends):
+        places += 1
+    return [digits(number, places) for number in numbers]
+
+
+def border(row: Mapping[str, Any]) -> float:
+    """The number at the end of a claim's rule."""
+    return float(row["rule"].rpartition("\u00a0")[2].replace("−", "-"))
+
+
+def digits(number: float | None, places: int = 3) -> str:
     if number is None:
         return "–"
-    return f"{round(number, 3) + 0.0:.3f}".replace("-", "−")
+    return f"{round(number, places) + 0.0:.{places}f}".replace("-", "−")
+
+
+def requirement(name: str, value: float | None, least: float) -> str:
+    """What networks learnt and had to learn: `dense test accuracy 0.739 (required: 0.6)`."""
+    return f"{name} {digits(value)} (required: {least:g})"
 
 
 def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -234,8 +260,8 @@ def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
     learnt: dict[str, str] = {}
     for row in rows:
         for name, (value, least) in row.get("learnt", {}).items():
-            learnt[name] = f"{name} {digits(value)} (at least {least:g})"
-    regime = f"Regime: {', '.join(learnt.values())}." if learnt else ""
+            learnt[name] = requirement(name, value, least)
+    regime = f"Networks: {', '.join(learnt.values())}." if learnt else ""
     return f'<div id="verdicts">{drawn_claims("html", rows, regime)}</div>'
 
 
@@ -294,7 +320,7 @@ def judge(
             row["learnt"][name] = [_finite(value), least]
             if not value >= least:
                 row["outside"].append(f"{name} {value:.3f}, not {least:g}")
-        rows.append(row | {"note": notes.get(claim.name, estimate.reason)})
+        rows.append(row | {"note": proper(notes.get(claim.name, estimate.reason))})
     return Judgement(tuple(rows))
 
 

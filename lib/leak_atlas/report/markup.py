@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,11 @@ def drawn(template: str, **values: Any) -> str:
     """
     text = _templates().get_template(f"{template}.j2").render(values)
     return Markup(text) if template.endswith(".html") else text
+
+
+def proper(text: str) -> str:
+    """The text with a true minus before its numbers."""
+    return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
 
 
 def png(image: Any, **how: Any) -> str:

@@ -33,9 +33,10 @@ SHOWN = {"image/png", live.MIME}  # of a live control, without a kernel
 LIVE = "(a live control: open this notebook in JupyterLab to use it)"
 # title and the sizes below it, and what follows
 HEAD = re.compile(r"(?s)([^\n]*\n(?:\n\*Profile [^\n]*\*\n)?)(.*)")
-SHORT = re.compile(r"\A> \*\*In short\.\*\*.*\n(?:>.*\n)*\n*")
+SHORT = re.compile(r"\A> (?:\*\*In short\.\*\*|<small>Words: ).*\n(?:>.*\n)*\n*")
 # title, answer, and what follows them
 ANSWER = re.compile(r"(?s)(# .*?\n> \*\*In short\.\*\*[^\n]*(?:\n>[^\n]*)*)\n*(.*)")
+GLOSSARY = "glossary.html"  # beside the index
 INJECTED = "injected-parameters"  # papermill's tag
 SUMMARIES = {"parameters": "default parameters", INJECTED: "parameters that this run changes"}
 
@@ -43,12 +44,12 @@ SUMMARIES = {"parameters": "default parameters", INJECTED: "parameters that this
 # ---------------------------------------------------------------- clean
 
 
-def clean(notebook: NotebookNode) -> NotebookNode:
+def clean(notebook: NotebookNode, glossary: str = "") -> NotebookNode:
     """The notebook as it is published: same cells, same figures, nothing of the machine, the clock
     or live widgets.
 
-    Below its title stands in short what it found, and its claims stand in one table, that with the
-    verdicts. What comes out validates, and is the same for two runs that computed the same.
+    Below its title stands in short what it found, with a link to the `glossary`, if any, and its
+    claims stand in one table, that with the verdicts. What comes out validates, and is the same for two runs that computed the same.
     """
     import nbformat
 
@@ -64,19 +65,22 @@ def clean(notebook: NotebookNode) -> NotebookNode:
             runs += 1
             cell.execution_count = runs if cell.execution_count else None
             cell.outputs = [_clean_output(one, runs) for one in cell.outputs if not _noise(one)]
-    if rows := ledger.claims_of(notebook):
-        _answer_first(notebook, rows)
+    rows = ledger.claims_of(notebook)
+    if rows or glossary:
+        _answer_first(notebook, rows, glossary)
     nbformat.validate(notebook)
     return notebook
 
 
-def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]]) -> None:
+def _answer_first(notebook: NotebookNode, rows: Sequence[Mapping[str, Any]], glossary: str) -> None:
     """Puts in short what claims say below the title, and leaves out the table of rules: each rule
     stands with its verdict.
     """
     first = next(cell for cell in notebook.cells if cell.cell_type == "markdown")
     head, rest = HEAD.match(first.source.strip() + "\n").groups()  # type: ignore[union-attr]
-    parts = [head.strip(), summary.short(rows), SHORT.sub("", rest.lstrip("\n")).strip()]
+    link = f"> <small>Words: [glossary]({glossary}).</small>" if glossary else ""
+    answer = "\n>\n".join(part for part in (summary.short(rows), link) if part)
+    parts = [head.strip(), answer, SHORT.sub("", rest.lstrip("\n")).strip()]
     first.source = "\n\n".join(part for part in parts if part)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -154,19 +158,19 @@ def _laid_out(source: str) -> str:
 # ---------------------------------------------------------------- one page
 
 
+def words() -> Path:
+    """The glossary as it is written; an installed library comes without it."""
+    return paths.ROOT / "docs/glossary.md"
+
+
 def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more: Any) -> str:
     """The notebook as one page that needs no network: code folded, figures inside, a way back to
     the index.
 
     `more` is what `write_page` knows of its place.
     """
-    page = {
-        "title": title,
-        "home": home,
-        "style": style(),
-        "names": SUMMARIES,
-        "live": live.MIME,
-    } | more
+    page = {"title": title, "home": home, "style": style(), "names": SUMMARIES, "live": live.MIME}
+    page |= {"glossary": home.replace("index.html", GLOSSARY) if words().exists() else ""} | more
     shown = _as_read(clean(notebook))
     made = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too

@@ -48,7 +48,7 @@ def rewinding_claim(name: str, variant_label: str, attack: str = "LiRA") -> Clai
     return Claim(
         name,
         f"At matched AUC of {attack}, {variant_label} are more accurate than with nothing rewound",
-        quantity=f"test accuracy at matched AUC of {attack}, minus the same with nothing rewound",
+        quantity=f"test accuracy at matched AUC of {attack}: with the rewind minus without it",
         above=0.0,
         margin=0.02,
         ours="our control",

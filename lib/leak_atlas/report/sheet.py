@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import count, cycle
@@ -19,10 +18,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from leak_atlas.audit import Estimate
-from leak_atlas.report.markup import png
+from leak_atlas.report.markup import png, proper
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
@@ -45,7 +43,7 @@ DASHES: tuple[Any, ...] = (
 )
 FAR = 1e3  # where an interval ends that has no end
 COUNTED = count(1)  # figures that this kernel has shown
-SHARPER, COLOURS = 2.0, 128  # dots per dot of the page, colours of a picture
+SHARPER, COLOURS = 2.0, 256  # dots per dot of the page, colours of a picture
 LETTER, LINE = (
     0.0075,
     0.0172,
@@ -64,16 +62,12 @@ NARROW = 4.6  # inches: on a phone of 390 pixels letters are still 9 pixels high
 class Sheet(Figure):
     """A Figure that belongs to no window system: shown where a cell returns it, as a sharp PNG.
 
-    Its title is its description for those who cannot see it. What moves with a slider are animated
-    artists in `moving`; `still` are the pixels of the rest, once they are drawn.
+    Its title is its description for those who cannot see it.
     """
 
     finding = ""
     deeper = 0.0  # inches that long names under the panels need
     numbers: pd.DataFrame | None = None  # what is drawn
-    _layout_engine: Any  # of matplotlib's, which an explorer turns off
-    moving: Sequence[Artist] = ()
-    still: Any = None
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
@@ -312,11 +306,6 @@ def finish(
     if ylabel:  # beside the panels, not beside the key above them
         middle = (body / 2 + fig.deeper) / fig.get_figheight()
         fig.supylabel(wrapped(ylabel, body - 0.5), y=middle, **AXIS)
-
-
-def proper(text: str) -> str:
-    """The text with a true minus before its numbers."""
-    return re.sub(r"(?<![\w-])-(?=\.?\d)", "−", text)
 
 
 def wrapped(text: str, room: float, size: float = 9) -> str:

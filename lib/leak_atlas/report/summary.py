@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leak_atlas.report.ledger import ICONS, digits, failed
+from leak_atlas.report.ledger import ICONS, digits, failed, requirement, shown
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["effect", "listed", "trend"]
 
 Row = Mapping[str, Any]
+UNMEASURED = "This could not be measured"
 ANSWERS = {
     "holds": "This holds",
     "fails": "This does not hold",
     "undecided": "This is undecided (the interval contains the threshold)",
-    "below resolution": "This is below resolution (the interval is too wide)",
+    "below resolution": "This is below resolution (the interval is wider than the effect of interest)",
     "inert": "This was not tested",
 }
+UNTRAINED = ": not trained as required"
 NAMED = 3  # accuracies that are listed by name
 UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
@@ -68,22 +70,27 @@ def headlines(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.get("headline")] or list(rows[:UNMARKED])
 
 
+def answer(row: Row) -> str:
+    """The verdict as a sentence; an interval that is not too wide belongs to what was not resolved."""
+    if row["verdict"] == "below resolution" and (row["power"] or 0.0) <= 1:
+        return UNMEASURED
+    return ANSWERS[row["verdict"]]
+
+
 def evidence(row: Row) -> str:
     """What the number of a verdict is: the quantity, its border, the units, and what went wrong."""
     parts = [f"Measured: {row['quantity']}", f"holds if {border(row)}"]
     if row["n"]:
-        parts.append(f"n = {row['n']}")
-    if row["verdict"] == "below resolution" and row["note"]:
+        parts.append(f"n\u00a0=\u00a0{row['n']}")
+    if row["note"]:
         parts.append(row["note"])
     return "; ".join([*parts, *failed(row)])
 
 
 def interval(row: Row) -> str:
     """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone where it is computed, without an error."""
-    if digits(row["low"]) == digits(row["high"]):
-        return digits(row["value"])
-    ends = f"{digits(row['low'])} to {digits(row['high'])}"
-    return f"{digits(row['value'])} (95 % CI {ends})"
+    value, low, high = shown(row)
+    return value if low == high else f"{value} (95\u00a0%\u00a0CI {low} to {high})"
 
 
 def border(row: Row) -> str:
@@ -100,17 +107,13 @@ def networks(rows: Iterable[Row]) -> str:
     rows = [row for row in rows if "learnt" in row]
     learnt = {name: value for row in rows for name, value in row["learnt"].items()}
     if not learnt:
-        return "no regime is declared" if rows else ""
+        return "this page sets no least accuracy" if rows else ""
     nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])[:NAMED]
-    named = {name: value for name, (value, _) in learnt.items() if name in nearest}
-    shown = [f"{name} {digits(value)}" for name, value in named.items()]
-    text = ", ".join(shown)
+    named = {name: pair for name, pair in learnt.items() if name in nearest}
+    text = ", ".join(requirement(name, *pair) for name, pair in named.items())
     if len(learnt) > NAMED:
-        text += f" and {len(learnt) - NAMED} more accuracies, farther from their least"
-    beyond = dict.fromkeys(reason for row in rows for reason in row.get("outside", ()))
-    if beyond:
-        return f"{text}: outside the regime ({'; '.join(beyond)})"
-    return f"{text}: trained as required"
+        text += f", and {len(learnt) - NAMED} more"
+    return text + UNTRAINED if any(row.get("outside") for row in rows) else text
 
 
 def short(rows: Sequence[Row]) -> str:
@@ -119,13 +122,15 @@ def short(rows: Sequence[Row]) -> str:
         return ""
     lines = []
     learnt = networks(rows)
-    if "outside the regime" in learnt:
-        lines.append(f"**Warning: the networks did not train as required.** {_plain(learnt)}.")
+    if learnt.endswith(UNTRAINED):
+        which = _plain(learnt.removesuffix(UNTRAINED))
+        lines.append(f"**Warning: the networks did not train as required:** {which}.")
     for row in headlines(rows):
         claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        lines.append(f"{claim} **{ANSWERS[row['verdict']]}:** {_plain(interval(row))}.")
+        number = _plain(interval(row))
+        lines.append(f"{claim} **{answer(row)}:** {number}.")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
-    if learnt and "outside the regime" not in learnt:
+    if learnt and not learnt.endswith(UNTRAINED):
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
     lines[0] = f"**In short.** {lines[0]}"
     return "\n>\n".join(f"> {line}" for line in lines)

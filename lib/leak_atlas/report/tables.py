@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Table", "rows", "table"]
 
-UNRESOLVED = "below resolution"
-LEGEND = "Below resolution: too few points to measure this number"
+UNRESOLVED = "not resolved"
+LEGEND = "Not resolved: too few samples for this number, or no network with this AUC"
 
 
 def plain(value: Any) -> str:
@@ -37,6 +38,7 @@ def plain(value: Any) -> str:
         text = f"{value:.3f}" if value == 0 or 1e-3 <= abs(float(value)) < 100 else f"{value:.4g}"
     else:
         return str(value)
+    text = re.sub(r"-(0\.0+)(?!\d)", r"\1", text)  # no negative zero
     return text.replace("-", "−").replace("nan", "–").replace("inf", "∞")
 
 

@@ -173,6 +173,7 @@ window.leakAtlas ??= (() => {
   }
 
   async function notebook(root, figure) {
+    root.dataset.lmSuppressShortcuts = "true"; // else arrow keys fold headings of JupyterLab
     watch(root);
     await show(root.querySelector(".leak-atlas-figure"), figure, at => tell(root, at));
   }
