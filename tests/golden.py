@@ -78,7 +78,8 @@ def notebooks(group: str) -> dict[str, Notebook]:
 
 def asks_later(notebook: Notebook) -> bool:
     """Whether a notebook asks for recipes after its first `realize` or `compare`, where planning it ends."""
-    return len(re.findall(r"\.(?:realize|compare|explorer)\(", notebook.path.read_text())) > 1
+    asks = r"(?:\.(?:realize|compare|explorer)|Instrument)\("
+    return len(re.findall(asks, notebook.path.read_text())) > 1
 
 
 def left_out() -> dict[str, str]:

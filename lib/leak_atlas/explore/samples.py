@@ -378,7 +378,9 @@ EXPOSED = [
     by("interval:N", title="95 % interval"),
 ]
 VARIANT = by("variant:N", scale=charts.colours(COLOURS), legend=charts.LEGEND)
-CHANCE = charts.mark("rule", {"strokeDash": [4, 4], "color": charts.QUIET}, y={"datum": 0.5})
+CHANCE = charts.mark(
+    "rule", {"strokeDash": [4, 4], "color": charts.QUIET, "aria": False}, y={"datum": 0.5}
+)
 
 
 def _ends(of: str, name: str) -> dict[str, str]:
@@ -415,7 +417,7 @@ def _visits(ranks: TargetRows, frame: Chart, x: Any, width: int) -> Chart:
         charts.mark("bar", bar | {"color": colour}, x=x, y=by(f"{of}:Q", title=None, axis=axis))
         for of, colour in (("all", "#d9d9d9"), ("now", COLOURS[WINDOW]))
     ]
-    base = charts.mark("rule", {"color": charts.INK}, y={"datum": epochs})
+    base = charts.mark("rule", {"color": charts.INK, "aria": False}, y={"datum": epochs})
     return charts.layers(charts.rows("ranks", counted), *bars, base, width=width, height=80)
 
 
@@ -423,7 +425,9 @@ def _exposure(x: Any, width: int) -> Chart:
     """Exposure by rank before and after, with 95 % intervals."""
     words = charts.calculate(interval=INTERVAL)
     low = by("low:Q", scale={"zero": False}, title=None)
-    band = charts.mark("area", {"opacity": 0.15}, x=x, y=low, y2={"field": "high"}, color=VARIANT)
+    band = charts.mark(
+        "area", {"opacity": 0.15, "aria": False}, x=x, y=low, y2={"field": "high"}, color=VARIANT
+    )
     shown = {"color": VARIANT, "tooltip": EXPOSED}
     line = charts.mark("line", {"point": True}, x=x, y=by("auc:Q"), **shown)
     return charts.layers(
