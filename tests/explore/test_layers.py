@@ -46,6 +46,14 @@ def result(seed: int, names: list[str], shift: float) -> dict[str, np.ndarray]:
     }
 
 
+def others(seed: int, names: list[str], shift: float) -> dict[str, np.ndarray]:
+    """What a `Similarity` and a `StageMembership` might give of every second sample of that pair."""
+    pair, half = result(seed, names, shift), np.arange(0, N, 2)
+    own = {name: pair[name][half] for name in ("seen_a", "seen_b", "index")}
+    values = {"aligned": pair["euclidean"][:, half], "scores": -pair["direction"][:, half]}
+    return own | values | {"member": own["seen_b"], "parts": pair["parts"]}
+
+
 def put(setting: Setting, start: int, shift: float = 1.0) -> None:
     """Stores what a probe of this setting might have given; before the end, no part differs."""
     for moment in setting.moments(MOMENTS):
@@ -53,8 +61,15 @@ def put(setting: Setting, start: int, shift: float = 1.0) -> None:
             for i, step in enumerate(setting.distances(moment, parts)):  # type: ignore[arg-type]
                 arrays = result(start + i, names, 0.0 if moment else shift)
                 store.write(step.key, step.record(), arrays, {})
-    for step in setting.steps(MOMENTS):
-        store.write(step.key, step.record(), {}, {})  # of which the figure shows nothing
+            for i, step in enumerate(setting.similarities(moment, parts)):  # type: ignore[arg-type]
+                store.write(step.key, step.record(), others(start + i, names, shift), {})
+        for i, step in enumerate(setting.memberships(moment)):
+            store.write(step.key, step.record(), others(start + i, STAGES, shift), {})
+    *signals, attack = setting.attacked()
+    for signal in signals:
+        store.write(signal.key, signal.record(), {"accuracy_test": np.array(0.7)}, {})
+    member = np.tile(np.arange(N) < N // 2, (len(signals), 1))
+    store.write(attack.key, attack.record(), {"scores": 1.0 * member, "member": member}, {})
 
 
 @pytest.fixture
@@ -73,7 +88,13 @@ def cell(app: Instrument, **place: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_cell_is_what_the_statistics_say(app: Instrument, measure: str) -> None:
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    expected = disparity.profile(*disparity.read(pairs, FIELDS.get(measure, measure)))[4]
+    halves = [others(i, STAGES, 1.0) for i in range(3)]
+    if measure == "membership probe":
+        values, seen = [-each["scores"] for each in halves], [each["member"] for each in halves]
+    else:
+        of = halves if measure == "distance after rotation" else pairs
+        values, seen = disparity.read(of, FIELDS.get(measure, measure))
+    expected = disparity.profile(values, seen)[4]
     found = cell(app, measure=measure)
     assert [found["auc"], found["low"], found["high"]] == pytest.approx(
         [expected.value, expected.low, expected.high], abs=1e-3
@@ -85,7 +106,8 @@ def test_a_cell_says_what_it_means(app: Instrument) -> None:
     assert "could be chance" in cell(app, part="stage1", epoch=5)["meaning"]
     assert "smaller" in cell(app, measure="length")["meaning"]
     said = text(app.says.value)
-    assert "A (resnet10): by distance, stage4 at epoch 20 shows most" in said
+    assert "A (resnet10): by distance, most is shown by stage4 at epoch 20" in said
+    assert "M_h1's test accuracy is 0.70, its confidence attack's AUC 1.00" in said
 
 
 def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
@@ -132,7 +154,8 @@ def test_a_side_that_is_not_stored_is_said_and_the_other_shown(app: Instrument) 
 def test_an_epoch_that_is_not_stored_has_no_column(app: Instrument) -> None:
     store.discard(FIRST.distances()[0].key)
     app = layers.explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
-    assert {row["epoch"] for row in app.rows["cells"] if row["side"] == "A"} == {5}
+    own = [row for row in app.rows["cells"] if row["side"] == "A" and row["measure"] == "distance"]
+    assert {row["epoch"] for row in own} == {5}
 
 
 def test_a_choice_that_means_nothing_here_is_not_shown(app: Instrument) -> None:

@@ -47,7 +47,7 @@ from leak_atlas.explore.charts import Chart
 from leak_atlas.explore.click import Offer
 from leak_atlas.explore.look import COLOURS, OPEN, STORED, status
 from leak_atlas.recipe import Step
-from leak_atlas.report import live
+from leak_atlas.report.live import MIME, VEGA_LITE, script, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +192,7 @@ class Instrument(widgets.VBox):
         reset = widgets.Button(description="reset", icon="undo", tooltip="as in the beginning")
         reset.on_click(lambda _: self.choose(**self.of.start))
         below = widgets.HBox([self.export, reset, self.links]).add_class("leak-atlas-row")
-        head = widgets.HTML(f"<style>{live.style()}</style>{LOST}")
+        head = widgets.HTML(f"<style>{style()}</style>{LOST}")
         shown = [head, *self._forms(), self.offer, self.says, self.figure]
         super().__init__([*shown, self._script, self._text, self._answer, below])
         self.add_class("leak-atlas-instrument")
@@ -386,7 +386,7 @@ class Instrument(widgets.VBox):
             return
         if "ask" in said:
             self._listening = True
-            return self._show(live.script())
+            return self._show(script())
         self._at |= said
         self.says.value = status(*self.of.sentences(self.state, self.rows))
 
@@ -401,7 +401,7 @@ class Instrument(widgets.VBox):
         if not self.rows:
             raise BadInput("nothing is stored of this: hand the explorer's steps to lab.realize")
         spec = self.of.chart(self.state, self.rows, narrow=False) | {"datasets": self.rows}
-        raw = vl_convert.vegalite_to_png(spec, vl_version=live.VEGA_LITE, scale=1.5)
+        raw = vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=1.5)
         whole = Image.open(io.BytesIO(raw)).convert("RGB").quantize(128, dither=Image.Dither.NONE)
         whole.save(packed := io.BytesIO(), "PNG", optimize=True)
         return packed.getvalue()
@@ -415,7 +415,7 @@ class Instrument(widgets.VBox):
             if "LEAK_ATLAS_FIGURES" in os.environ:  # a batch's, which makes a page of it
                 from leak_atlas.explore.page import packet
 
-                made[live.MIME] = packet(self.of, self.state)
+                made[MIME] = packet(self.of, self.state)
         return made
 
     def _export(self) -> None:

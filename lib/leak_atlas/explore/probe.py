@@ -58,7 +58,7 @@ class Side:
         self.data = setting.data
         first = next(iter(found["distance"].values()))[0]
         self.parts = bytes(first["parts"]).decode().split("\n")
-        self.epochs = list(found["distance"])
+        self.epochs = sorted({epoch for by_epoch in found.values() for epoch in by_epoch})
         self.index = np.unique(first["index"])
         labels = readers.load(self.data.name, self.data.pixels).labels[self.index]
         many = len(registry.find(self.data.name).classes) > CLASSES

@@ -105,10 +105,6 @@ class Setting(recipe.Setup):
         """An attack on the features of each M_h1, stage by stage."""
         return [StageMembership(pair.half) for pair in self._at(moment)]
 
-    def floors(self) -> list[Distance]:
-        """Between seeds on the same data, at the end, stage by stage."""
-        return list(recipe.seed_floors(self.probe()))
-
     def attacked(self) -> list[Step]:
         """What the networks that know half of the pool say in the end, and a threshold attack on
         each by the others.
@@ -130,7 +126,7 @@ class Setting(recipe.Setup):
             made += self.memberships(moment)
             for parts in get_args(Parts):
                 made += [*self.distances(moment, parts), *self.similarities(moment, parts)]
-        return [*made, *self.floors(), *self.attacked()]
+        return [*made, *self.attacked()]
 
 
 @lru_cache(maxsize=512)
