@@ -146,6 +146,8 @@ def report(profile: str) -> None:
     """
     from leak_atlas.report import contents
 
+    if profile == contents.OWN:
+        raise BadInput("audits of one's own are not published: read outputs/runs/own")
     runs = [path.name for path in paths.runs("").glob("*") if path.name != contents.OWN]
     if profile not in runs:
         makes = f"; `{typed('leak-atlas reproduce')}` makes one"
