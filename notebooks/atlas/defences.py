@@ -275,7 +275,7 @@ report.tradeoff(
 )
 
 # %%
-cost = lab.operations(study.ordinary)  # of one network's training
+cost = lab.operations(comparison.results, study.ordinary)  # of one network's training
 rows = []
 for defence in ranked:
     for variant in strengths[defence]:
@@ -284,7 +284,8 @@ for defence in ranked:
         row["AUC"] = comparison.estimate(variant, "strongest")
         row["TPR at 1 % FPR"] = comparison.estimate(variant, "strongest", "tpr@0.01")
         row["minus early stopping"] = comparison.early_stopping(variant, "strongest")
-        row["training cost"] = round(lab.operations(variants[variant]) / cost, 1)
+        spent = lab.operations(comparison.results, variants[variant])
+        row["training cost"] = round(spent / cost, 1)
         rows.append(row)
 report.table(
     rows,

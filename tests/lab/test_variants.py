@@ -5,11 +5,12 @@ import pytest
 
 from leak_atlas import BadInput, audit, lab
 from leak_atlas.data.designs import Role
-from leak_atlas.lab import Checkpoint
+from leak_atlas.lab import Checkpoint, plans, prices
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.recipe import (
     Attacker,
     Data,
+    Learnability,
     LiRA,
     Model,
     Population,
@@ -106,3 +107,16 @@ def test_it_compares_what_it_has_trained() -> None:
     loss = [-np.log(1 / (1 + np.exp(-each))).mean() for each in odds]
     four = Population(both["dense"].states[:4])
     np.testing.assert_allclose(lab.member_losses(found.results, four), loss)
+
+
+def test_operations_are_those_that_were_counted_when_it_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stored page loads no torch to count them; an epoch's weights count with their training."""
+    dense = variants()["dense"]
+    chain = dense.at(1).score(Learnability(steps=2, batch=16))
+    rewound = dense.at(1).rewind_weights(chain, 0.1).train(Schedule(1, 32))
+    results = lab.realize(rewound.signals(), workers=1)
+    counted = sum(map(prices.work, plans.behind(rewound))) / len(rewound)
+    monkeypatch.setattr(prices, "counted", None)
+    assert lab.operations(results, rewound) == pytest.approx(counted)

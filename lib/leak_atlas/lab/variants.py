@@ -10,7 +10,7 @@ from leak_atlas.audit import Comparison, FloatArray, described
 from leak_atlas.data.designs import Role
 from leak_atlas.lab import plans, prices
 from leak_atlas.localization.divergence import losses
-from leak_atlas.recipe import Attack, Attacker, Population
+from leak_atlas.recipe import At, Attack, Attacker, Population
 
 __all__ = ["Checkpoint", "compare", "member_losses", "operations"]
 
@@ -85,11 +85,19 @@ def member_losses(results: Any, networks: Population) -> FloatArray:
     return losses(results, networks.signals(), Role.MEMBER)
 
 
-def operations(networks: Population) -> float:
+def operations(results: Any, networks: Population) -> float:
     """Floating point operations of all that a network rests on, forward and backward, mean over
     networks: its own trainings, those of its teachers, and its share of those that all rest on.
+
+    `results` knows what each step took when it was done; a step that it does not know is counted,
+    which takes torch.
     """
-    return sum(map(prices.work, plans.behind(networks))) / len(networks)
+    total = 0.0
+    for step in plans.behind(networks):
+        if not isinstance(step, At):  # its training counts
+            known = results.meta(step).get("operations")
+            total += prices.work(step) if known is None else known
+    return total / len(networks)
 
 
 def _known(name: Any, known: Collection[Any], what: str) -> Any:
