@@ -345,14 +345,15 @@ def test_sizes_stand_below_the_title_once() -> None:
 
 
 # Core-seconds, as a plan prices them on a machine of which it knows nothing. `bench.where` measured
-# that they take 1.2 to 1.8 times less: 600, 330, 415, 260 and 120.
+# that they take 1.2 to 1.8 times less: 600, 330, 415, 260 and 120. Of the atlas, other folders
+# train 150 too.
 BUDGET = {
     "layers": 1255,
     "weights": 625,
     "pruning": 750,
     "samples": 620,
     "time": 330,
-    "atlas": 100,
+    "atlas": 600,
 }
 
 

@@ -161,7 +161,7 @@ def test_networks_that_share_their_front_differ_only_behind_it(model: Model, blo
         ("vgg11", {"stem": "conv3-pool"}, "stem belongs to the"),
         ("resnet18", {"patch": 2}, "patch belongs to the atm and vit"),
         ("resnet18", {"dropout": 0.3}, "dropout belongs to the wrn"),
-        ("wrn16", {"dropout": 1.0}, "cannot be 1"),
+        ("wrn16", {"dropout": 1.0}, "not 1.0"),
         ("densenet121", {"stage4_channels": 8}, "stage4_channels belongs to the"),
         ("densenet121", {"width": 5}, "half its width: give an even one, not 5"),
         ("vit", {"norm": "group"}, "norm belongs to the resnet and vgg and densenet"),

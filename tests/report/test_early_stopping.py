@@ -30,7 +30,7 @@ def test_it_claims_superiority_by_a_margin_of_a_hundredth() -> None:
         (0.002, 0.06, "holds"),
         (-0.06, -0.002, "fails"),
         (-0.004, 0.014, "undecided"),
-        (-0.02, 0.02, "below resolution"),
+        (-0.02, 0.02, "underpowered"),
     ],
 )
 def test_a_verdict_follows_the_interval(low: float, high: float, verdict: str) -> None:
@@ -43,7 +43,7 @@ def test_out_of_reach_it_is_undecided_with_the_reason_on_the_page() -> None:
     attacks = {(name, "RMIA"): separated([area]) for name, area in areas.items()}
     plane = Comparison(accuracies, attacks, checkpoints={"dense": ["epoch"]})
     row = judged(plane.early_stopping("defended", "RMIA"))
-    assert row["verdict"] == "below resolution"
+    assert row["verdict"] == "underpowered"
     assert "the AUC of RMIA on defended is 0.520, outside the line" in row["note"]
     own = judged(plane.early_stopping("defended", "RMIA"), notes={"stopping": "see below"})
     assert own["note"] == "see below"

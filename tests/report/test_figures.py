@@ -211,7 +211,7 @@ def test_endless_intervals_leave_the_frame_and_do_not_squeeze_it():
 def test_roc_stops_at_the_resolution_and_says_so():
     found = bands("CE", "RelaxLoss")
     fig = report.roc(found, title=TITLE)
-    for word in ("CE", "RelaxLoss", "guessing", "below resolution", "false positive rate"):
+    for word in ("CE", "RelaxLoss", "guessing", "underpowered", "false positive rate"):
         assert word in texts(fig)
     linear, log = fig.axes
     assert log.get_xscale() == log.get_yscale() == "log" and linear.get_xscale() == "linear"

@@ -31,8 +31,8 @@ ON_BORDER = Estimate(0.12, 0.05, 0.2, 9)
         (Estimate(0.2, 0.1, 0.3, 9), "undecided", "undecided"),  # touching is not enough
         (Estimate(0.1, 0.1, 0.1, 9), "undecided", "undecided"),
         (Estimate(0.3, 0.2, math.inf, 9), "holds", "fails"),
-        (Estimate(0.3, 0.2, 0.4, 1, resolved=False), "below resolution", "below resolution"),
-        (Estimate(math.nan, math.nan, math.nan), "below resolution", "below resolution"),
+        (Estimate(0.3, 0.2, 0.4, 1, resolved=False), "underpowered", "underpowered"),
+        (Estimate(math.nan, math.nan, math.nan), "underpowered", "underpowered"),
     ],
 )
 def test_four_verdicts_on_both_sides(estimate, above, below):
@@ -51,7 +51,7 @@ SAME = report.Claim("same", "Both are alike", "difference", within=0.02, ours="o
         (Estimate(-0.05, -0.07, -0.03, 9), "fails"),
         (Estimate(0.015, 0.005, 0.025, 9), "undecided"),
         # so wide an interval never fits inside
-        (Estimate(0.0, -0.03, 0.03, 9), "below resolution"),
+        (Estimate(0.0, -0.03, 0.03, 9), "underpowered"),
         (Estimate(0.0, -0.02, 0.01, 9), "undecided"),  # touching is not enough
     ],
 )
@@ -60,10 +60,10 @@ def test_a_claim_of_no_difference(estimate, found):
     assert SAME.rule == "|difference| <\u00a00.02"
 
 
-def test_what_cannot_be_decided_by_design_is_below_resolution():
+def test_what_cannot_be_decided_by_design_is_underpowered():
     small = report.Claim("x", "t", "q", above=0.0, margin=0.02, ours=True)
     assert verdict(small, Estimate(0.01, -0.005, 0.025, 9)) == "undecided"
-    assert verdict(small, Estimate(0.01, -0.02, 0.04, 9)) == "below resolution"
+    assert verdict(small, Estimate(0.01, -0.02, 0.04, 9)) == "underpowered"
     assert verdict(small, Estimate(0.1, 0.05, 0.15, 9)) == "holds", (
         "a large effect is decided all the same"
     )
@@ -94,7 +94,7 @@ def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
 
 def test_too_few_points_come_before_an_inert_treatment():
     unresolved = Estimate(0.3, 0.2, 0.4, 1, resolved=False)
-    assert verdict(ABOVE, unresolved, [False]) == "below resolution"
+    assert verdict(ABOVE, unresolved, [False]) == "underpowered"
 
 
 def test_a_verdict_outside_its_regime_says_so():
@@ -198,6 +198,7 @@ def test_claims_come_back_from_a_notebook():
     assert rows[0] == {
         "name": "onset",
         "text": "Stage 4 is loudest",
+        "fails": "",
         "quantity": "contrast",
         "rule": "contrast >\u00a00.1",
         "verdict": "holds",
@@ -217,7 +218,7 @@ def test_claims_come_back_from_a_notebook():
         "note": "",
     }
     assert (
-        rows[1]["verdict"] == "below resolution"
+        rows[1]["verdict"] == "underpowered"
         and rows[1]["value"] is None
         and rows[1]["note"] == "why"
     )

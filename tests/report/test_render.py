@@ -169,9 +169,9 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
         and short.pop() == "The *paper* says so."
     )
     assert short == [
-        "> **In short.** ✓ Stage 4 is loudest. **This holds:** 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
+        "> **In short.** ✓ **Yes.** Stage 4 is loudest: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
         "> <small>Measured: contrast; holds if \\>\u00a00; n\u00a0=\u00a05.</small>",
-        "> ✗ Early stages are \\| silent. **This does not hold:** 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
+        "> ✗ **No.** “Early stages are \\| silent” does not hold: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
         "> <small>Measured: strength; holds if \\<\u00a00.1; n\u00a0=\u00a05; directions.</small>",
         "> <small>Networks: this page sets no least accuracy.</small>",
     ]
@@ -179,7 +179,7 @@ def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
     picture, question = page.index("Nothing to see"), page.index("says so.")
     assert page.index("In short.") < picture < question, "the first figure follows the answer"
     assert page.count('alt="Nothing to see"') == 1
-    assert page.count("<th ") == 4 and "Counts as holding if" not in page, "one table of claims"
+    assert page.count("<th ") == 3 and "Counts as holding if" not in page, "one table of claims"
     assert "contrast &gt;\u00a00; n\u00a0=\u00a05" in page, "the rules are folded below it"
     assert '<div id="verdicts">' in page
 

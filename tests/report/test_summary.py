@@ -79,16 +79,23 @@ def test_networks_stand_with_their_regime():
 
 def test_headlines_answer_the_title_and_the_limits_follow():
     marked = summary.short(judged(WRONG, RIGHT, OPEN, headline=1))
-    assert "Claim 1. **This holds:** 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400)." in marked
+    assert "✓ **Yes.** Claim 1: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400)." in marked
     assert "Measured: slope; holds if \\>\u00a00; n\u00a0=\u00a05." in marked
     assert "Claim 0" not in marked and marked.splitlines()[-1].startswith("> <small>Networks:")
     unmarked = summary.short(judged(WRONG, OPEN, RIGHT))
-    assert "Claim 0. **This does not hold:** −0.300" in unmarked
+    assert "✗ **No.** “Claim 0” does not hold: −0.300" in unmarked
     assert (
-        "Claim 1. **This is undecided (the interval contains the threshold):**" in unmarked
+        "◐ **Undecided:** “Claim 1”. The interval contains both answers: 0.000" in unmarked
         and "Claim 2" not in unmarked
     )
     assert summary.short([]) == ""
+
+
+def test_a_claim_that_fails_is_answered_by_the_sentence_that_is_true():
+    claim = report.Claim("c", "A rises", "slope", above=0.0, ours=True, fails="A falls")
+    answered = summary.short(list(report.judge(report.claims(claim), c=WRONG)))
+    assert "✗ **No.** A falls: −0.300" in answered
+    assert "A falls" not in summary.short(list(report.judge(report.claims(claim), c=RIGHT)))
 
 
 def test_a_warning_stands_before_the_verdicts():
@@ -100,5 +107,5 @@ def test_a_warning_stands_before_the_verdicts():
 
 def test_in_short_says_that_a_manipulation_check_failed():
     rows = judged(RIGHT, checks={"c0": {"pruning removes weights": False}})
-    assert "**This was not tested:**" in summary.short(rows)
+    assert "**Not tested:** “Claim 0”." in summary.short(rows)
     assert "manipulation check failed: “pruning removes weights”" in summary.short(rows)

@@ -692,5 +692,5 @@ def dress_logarithmic(ax: Axes, least: float) -> None:
     ax.axvspan(start, least, color=FLOOR, linewidth=0, zorder=0.5)
     style: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "top", "fontsize": 8}
     place = np.sqrt(start * least), 0.97
-    ax.text(*place, "below resolution", transform=ax.get_xaxis_transform(), color=QUIET, **style)
+    ax.text(*place, "underpowered", transform=ax.get_xaxis_transform(), color=QUIET, **style)
     ax.set(xscale="log", yscale="log", xlim=(start, 1), ylim=(start, 1.05), box_aspect=1)

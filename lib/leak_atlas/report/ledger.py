@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"]
 
-Verdict = Literal["holds", "fails", "undecided", "below resolution", "inert"]
+Verdict = Literal["holds", "fails", "undecided", "underpowered", "inert"]
 ICONS: dict[Verdict, str] = {
     "holds": "✓",
     "fails": "✗",
     "undecided": "◐",
-    "below resolution": "○",
+    "underpowered": "○",
     "inert": "∅",
 }
 MEANING: dict[Verdict, str] = {
     "holds": "the whole 95 % interval is on the claimed side of the border",
     "fails": "the whole 95 % interval is on the other side",
-    "undecided": "the 95 % interval spans the border",
-    "below resolution": "too few points to measure this quantity, or an interval wider than the claim's margin",
+    "undecided": "the 95 % interval contains the border: the data allow both answers",
+    "underpowered": "there are too few networks or samples to see the smallest effect of interest",
     "inert": "the manipulation check failed: what was varied had no effect",
 }
 MIME = "application/vnd.leakatlas.claims+json"
@@ -56,6 +56,7 @@ class Claim:
     margin: float | None = None  # the smallest effect worth having; `within` is its own margin
     needs: tuple[str, ...] = ()  # names of the regime that the claim depends on; empty: all
     headline: bool = False  # it answers the title of its page
+    fails: str = ""  # the sentence that is true where the claim fails; a headline needs it
     quote: str = ""  # the paper's own sentence
     section: str = ""  # the section of the paper in which the quote stands
 
@@ -146,7 +147,7 @@ def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] 
     0.
     """
     if not estimate.resolved or math.isnan(estimate.value + estimate.low + estimate.high):
-        return "below resolution"
+        return "underpowered"
     if not all(_passes(check) for check in checks):
         return "inert"
     border = claim.border
@@ -159,7 +160,7 @@ def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] 
         holds, fails = under and estimate.low > -border, over or estimate.high < -border
     if holds or fails:
         return "holds" if holds else "fails"
-    return "below resolution" if claim.power(estimate) > 1 else "undecided"
+    return "underpowered" if claim.power(estimate) > 1 else "undecided"
 
 
 def _passes(check: Estimate | bool) -> bool:
@@ -193,7 +194,7 @@ class Judgement:
 
 RULE = "Counts as holding if"
 HEADS = {
-    "html": ("Verdict", "Claim", "Measured", "Control"),  # the rules are folded below the table
+    "html": ("Verdict", "Claim", "Measured"),  # rules and controls are folded below the table
     "md": ("Verdict", "Claim", "Measured", RULE, "Control"),
 }
 
@@ -240,8 +241,12 @@ def shown(row: Mapping[str, Any]) -> list[str]:
 
 
 def border(row: Mapping[str, Any]) -> float:
-    """The number at the end of a claim's rule."""
-    return float(row["rule"].rpartition("\u00a0")[2].replace("−", "-"))
+    """The number at the end of a claim's rule; NaN where another version wrote a rule without one."""
+    number = row["rule"].rpartition("\u00a0")[2].replace("−", "-")
+    try:
+        return float(number)
+    except ValueError:
+        return math.nan
 
 
 def digits(number: float | None, places: int = 3) -> str:
@@ -334,7 +339,7 @@ def _known(what: str, given: Iterable[str], known: list[str]) -> None:
             raise BadInput(f"there is no {what} '{name}'{nearest(name, known)}")
 
 
-COPIED = ("name", "text", "quantity", "rule", "control", "headline", "quote", "section")
+COPIED = ("name", "text", "fails", "quantity", "rule", "control", "headline", "quote", "section")
 
 
 def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]) -> dict[str, Any]:

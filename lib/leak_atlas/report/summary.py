@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["effect", "listed", "trend"]
 
 Row = Mapping[str, Any]
-UNMEASURED = "This could not be measured"
 ANSWERS = {
-    "holds": "This holds",
-    "fails": "This does not hold",
-    "undecided": "This is undecided (the interval contains the threshold)",
-    "below resolution": "This is below resolution (the interval is wider than the effect of interest)",
-    "inert": "This was not tested",
+    "holds": "**Yes.** {text}: {number}.",
+    "fails": "**No.** {fails}: {number}.",
+    "undecided": "**Undecided:** “{text}”. The interval contains both answers: {number}.",
+    "underpowered": "**Underpowered:** “{text}”. There are too few networks or samples to decide: {number}.",
+    "inert": "**Not tested:** “{text}”. What was varied had no effect; measured: {number}.",
 }
+UNMEASURED = "**Not measured:** “{text}”."
+DENIED = "“{text}” does not hold"  # where a claim names no sentence that is true if it fails
 UNTRAINED = ": not trained as required"
 NAMED = 3  # accuracies that are listed by name
 UNMARKED = 2  # claims that answer the title of a page that marks no headline
@@ -71,10 +72,13 @@ def headlines(rows: Sequence[Row]) -> list[Row]:
 
 
 def answer(row: Row) -> str:
-    """The verdict as a sentence; an interval that is not too wide belongs to what was not resolved."""
-    if row["verdict"] == "below resolution" and (row["power"] or 0.0) <= 1:
-        return UNMEASURED
-    return ANSWERS[row["verdict"]]
+    """The finding as a sentence that is true, with its number, as markdown."""
+    text = _plain(row["text"].rstrip("."))
+    fails = _plain(row.get("fails", "").rstrip(".")) or DENIED.format(text=text)
+    form = ANSWERS[row["verdict"]]
+    if row["verdict"] == "underpowered" and (row["power"] or 0.0) <= 1:
+        form = UNMEASURED
+    return form.format(text=text, fails=fails, number=_plain(interval(row)))
 
 
 def evidence(row: Row) -> str:
@@ -126,9 +130,7 @@ def short(rows: Sequence[Row]) -> str:
         which = _plain(learnt.removesuffix(UNTRAINED))
         lines.append(f"**Warning: the networks did not train as required:** {which}.")
     for row in headlines(rows):
-        claim = f"{ICONS[row['verdict']]} {_plain(row['text'].rstrip('.'))}."
-        number = _plain(interval(row))
-        lines.append(f"{claim} **{answer(row)}:** {number}.")
+        lines.append(f"{ICONS[row['verdict']]} {answer(row)}")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
     if learnt and not learnt.endswith(UNTRAINED):
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
