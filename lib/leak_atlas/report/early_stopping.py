@@ -22,9 +22,11 @@ def early_stopping_claim(
     do not surround the variant's AUC, the estimate is not resolved and its `reason` is the
     verdict's note. Raises BadInput on a margin that is not above 0.
     """
+    matched = f"At matched AUC of {attack}, {variant_label} are"
     return Claim(
         name,
-        f"At matched AUC of {attack}, {variant_label} are more accurate than networks stopped early",
+        f"{matched} more accurate than networks stopped early",
+        fails=f"{matched} less accurate than networks stopped early",
         quantity=f"test accuracy at matched AUC of {attack}: "
         f"{variant_label} minus networks stopped early",
         above=0.0,
