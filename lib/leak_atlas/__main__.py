@@ -140,11 +140,11 @@ def _notebooks(
 def report(profile: str) -> None:
     """Publish the run of a profile in outputs/reports.
 
-    The table in docs/findings.md is refreshed.
+    The tables in docs/findings.md and docs/printed_numbers.md are refreshed.
 
     Example: leak-atlas report quick
     """
-    from leak_atlas.report import contents
+    from leak_atlas.report import contents, printed
 
     if profile == contents.OWN:
         raise BadInput("audits of one's own are not published: read outputs/runs/own")
@@ -158,8 +158,10 @@ def report(profile: str) -> None:
     print(f"index: {folder / 'index.html'}")
     names = contents.publish(folder, paths.reports())
     print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
-    table = contents.results_table(paths.reports())
-    contents.refresh_findings(paths.ROOT / "docs/findings.md", table)
+    docs = paths.ROOT / "docs"
+    contents.refresh(docs / "findings.md", contents.results_table(paths.reports()))
+    numbers = printed.gathered(contents.published(paths.reports()), paths.reports())
+    contents.refresh(docs / "printed_numbers.md", numbers)
 
 
 @commands.command()

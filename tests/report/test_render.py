@@ -319,7 +319,7 @@ def test_nothing_to_publish(own_outputs):
 def test_the_findings_change_between_their_marks_only(tmp_path):
     document = tmp_path / "findings.md"
     document.write_text(f"above\n{contents.MARKS[0]}\nold\n{contents.MARKS[1]}\nbelow\n")
-    contents.refresh_findings(document, "| new |")
+    contents.refresh(document, "| new |")
     assert (
         document.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
     )
@@ -328,7 +328,8 @@ def test_the_findings_change_between_their_marks_only(tmp_path):
 def test_command(run, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/findings.md").write_text("\n".join(contents.MARKS))
+    for document in ("findings.md", "printed_numbers.md"):
+        (tmp_path / "docs" / document).write_text("\n".join(contents.MARKS))
     assert main(["report", "quick"]) == 0
     assert "2 reports published" in capsys.readouterr().out
     assert "Stage 4 is loudest" in (tmp_path / "docs/findings.md").read_text()

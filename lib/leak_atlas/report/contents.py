@@ -35,7 +35,7 @@ from leak_atlas.report.render import (
     write_page,
 )
 
-__all__ = ["index", "publish", "published", "refresh_findings", "results_table", "site"]
+__all__ = ["index", "publish", "published", "refresh", "results_table", "site"]
 
 Entry = Mapping[str, Any]  # of a notebook: title, status, claims, ...
 OWN = "own"  # notebooks on what users brought, and the run of their audits
@@ -314,7 +314,7 @@ def results_table(reports_folder: Path) -> str:
     )
 
 
-def refresh_findings(document: Path, table: str) -> None:
+def refresh(document: Path, table: str) -> None:
     """Puts `table` between the document's marks."""
     begin, end = MARKS
     before, _, rest = document.read_text().partition(begin)

@@ -22,7 +22,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from numpy.typing import ArrayLike
 
-from leak_atlas.report import sheet
+from leak_atlas.report import printed, sheet
 from leak_atlas.report.markup import proper
 from leak_atlas.report.sheet import (
     FLOOR,
@@ -559,8 +559,8 @@ def against_paper(
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
     """
     table = spans(frame)
-    printed = table.drop(columns=["_y_low", "_y_high"])
-    printed["_y"] = pd.to_numeric(table.get("paper", np.nan), errors="coerce")
+    drawn = table.drop(columns=["_y_low", "_y_high"])
+    drawn["_y"] = pd.to_numeric(table.get("paper", np.nan), errors="coerce")
     looks = {}
     for name, look in looks_of(levels(table, hue)).items():
         label = look.label or "measured, 95 % interval"
@@ -571,8 +571,8 @@ def against_paper(
     lines = 1 + max(name.count("\n") for name in names)
     tall = max(0.36, 0.25 * len(looks), 0.03 + 9 * sheet.LINE * lines)  # inches of a setting
     height = 0.55 + len(names) * tall
-    places([table, printed], x, hue, height - 0.5)
-    shown = limits(None, table, printed, least=0.01)
+    places([table, drawn], x, hue, height - 0.5)
+    shown = limits(None, table, drawn, least=0.01)
 
     def dress(panel: Any, ax: Axes) -> None:
         sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / across)
@@ -581,13 +581,13 @@ def against_paper(
         ax.grid(axis="y", visible=False)
         if shown[0] < 0 < shown[1]:
             ax.axvline(0, **GUESS)
-        if printed["_y"].notna().any():
+        if drawn["_y"].notna().any():
             colour = looks[None].colour if None in looks else QUIET
             ax.plot([], [], label=proper(source), marker="o", color=colour, **HOLLOW)
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
-    bare_marks = printed.rename(columns=turned), marker(**HOLLOW)
-    return draw(
+    bare_marks = drawn.rename(columns=turned), marker(**HOLLOW)
+    figure = draw(
         [(table.rename(columns=turned), points), bare_marks],
         looks=looks,
         hue=hue,
@@ -597,6 +597,9 @@ def against_paper(
         dress=dress,
         words=words,
     )
+    columns = [name for name in (facet, hue, x) if isinstance(name, str)]
+    figure.compared = printed.compared(table, columns, words.get("xlabel", ""), source)
+    return figure
 
 
 def curves(

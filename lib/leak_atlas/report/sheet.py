@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from leak_atlas.audit import Estimate
+from leak_atlas.report import printed
 from leak_atlas.report.markup import png, proper
 
 if TYPE_CHECKING:
@@ -70,20 +71,24 @@ class Sheet(Figure):
     finding = ""
     deeper = 0.0  # inches that long names under the panels need
     numbers: pd.DataFrame | None = None  # what is drawn
+    compared: Sequence[Mapping[str, Any]] = ()  # of these, numbers that a paper prints, with ours
     _layout_engine: Any  # of matplotlib's, which an explorer turns off
     moving: Sequence[Artist] = ()
     still: Any = None
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
-    ) -> tuple[dict[str, str], dict[str, Any]]:
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         about: dict[str, Any] = {"width": round(self.bbox.width), "alt": self.finding}
         picture = self.png()
         # a batch's, in whose page this figure comes to stand
         if place := os.environ.get("LEAK_ATLAS_FIGURES"):
             about["figure"] = Path(place).name + f".fig{next(COUNTED)}"
             self.keep(Path(place).with_name(about["figure"]))
-        return {"image/png": picture, "text/plain": f"Figure: {self.finding}"}, {"image/png": about}
+        shown: dict[str, Any] = {"image/png": picture, "text/plain": f"Figure: {self.finding}"}
+        if self.compared:
+            shown[printed.MIME] = list(self.compared)
+        return shown, {"image/png": about}
 
     def keep(self, place: Path) -> None:
         """Writes `place`.svg, .pdf and, of what is drawn, .csv; the same figure gives the same
