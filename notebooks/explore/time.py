@@ -37,8 +37,9 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from leak_atlas import lab, report
-from leak_atlas.explore import time
-from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Threshold
+from leak_atlas.explore.instrument import Instrument
+from leak_atlas.explore.time import Time
+from leak_atlas.recipe import RMIA, Data, LiRA, Model, Schedule, Threshold, TrajectoryStudy
 
 # %% [markdown]
 # ## The networks and the attacks
@@ -48,20 +49,28 @@ from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, S
 attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "Conf": Threshold()}
 studies = {}
 for name, side in zip(axis, axis_pixels, strict=True):
-    schedule = Schedule(epochs, batch, optimizer, lr, decay=decay)
-    design = RandomHalves(pool, test=test, seed=seed)
-    setup = Setup(Data(name, side or None), design, Model(model, width), schedule, networks, seed, precision)
-    studies[name] = time.Study(setup, checkpoints, attackers, judges, share)
+    studies[name] = TrajectoryStudy(
+        Data(name, side or None),
+        Model(model, width),
+        Schedule(epochs, batch, optimizer, lr, decay=decay),
+        pool=pool,
+        test=test,
+        networks=networks,
+        checkpoints=checkpoints,
+        seed=seed,
+        precision=precision,
+    )
 
 # %%
-results = lab.realize(studies[axis[0]].steps("LiRA"))
+shown = Time(studies, attackers, judges, share)
+results = lab.realize(shown.steps(shown.start))
 
 # %% [markdown]
 # ## The instrument
 # What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
 
 # %%
-app = time.explorer(studies, "LiRA")
+app = Instrument(shown)
 app
 
 # %% [markdown]

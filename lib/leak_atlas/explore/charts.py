@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -57,6 +57,22 @@ AUC = Measure("auc", "AUC", (0.25, 0.5, 0.75), chance=0.5)
 # ---------------------------------------------------------------- rows
 
 
+def records(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """Rows from columns of the same length; numbers of arrays `(rows, ...)` have four digits, and
+    None stands for NaN.
+    """
+    lists = [plain(column) for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def plain(column: Iterable[Any]) -> list[Any]:
+    if not isinstance(column, np.ndarray):
+        return list(column)
+    if column.dtype.kind == "f":
+        column = np.where(np.isnan(column), None, column.round(4))
+    return column.tolist()
+
+
 def interval(estimate: Estimate, column: str = "auc") -> dict[str, float]:
     """The columns of a row that hold an estimate: its value, `low` and `high`."""
     ends = {column: estimate.value, "low": estimate.low, "high": estimate.high}
@@ -91,22 +107,24 @@ def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
     return made
 
 
-def mean_where(values: Sequence[NDArray], chosen: Sequence[NDArray[np.bool_]]) -> NDArray:
+def mean_where(values: Sequence[NDArray] | NDArray, chosen: Sequence[NDArray] | NDArray) -> NDArray:
     """Mean over the pairs in which a sample is chosen; NaN where it never is."""
     count = np.sum(chosen, axis=0)
     total = np.sum([own * of for own, of in zip(values, chosen, strict=True)], axis=0)
     return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
 
 
-def listed(values: NDArray) -> list[float | None]:
-    return [None if np.isnan(value) else round(value) for value in values.tolist()]
+def listed(values: NDArray, digits: int = 0) -> list[float | None]:
+    """Rounded numbers; None for NaN."""
+    return [None if value != value else value for value in values.round(digits).tolist()]
 
 
 def picture(data: Any, sample: str) -> dict[str, str]:
     index = int(sample.rpartition(" ")[2])
     samples = readers.load(data.name, data.pixels)
     label = registry.find(data.name).classes[samples.labels[index]]
-    return {"sample": sample, "label": f"{label} ({sample})", "image": png(samples.x[index])}
+    named = {"sample": sample, "class": label, "label": f"{label} ({sample})"}
+    return named | {"image": png(samples.x[index])}
 
 
 def meaning(auc: Estimate, who: str, what: str) -> str:
@@ -116,10 +134,16 @@ def meaning(auc: Estimate, who: str, what: str) -> str:
     return f"{who} {'larger' if auc.value > 0.5 else 'smaller'} {what}"
 
 
-def png(pixels: NDArray[np.uint8]) -> str:
-    """A picture `(H, W, 1 or 3)` as an address that holds it."""
+def png(pixels: NDArray) -> str:
+    """A picture `(H, W, 1 or 3)` as an address that holds it; bits `(n,)` lie row by row in a
+    square, dark where they are set.
+    """
     from PIL import Image
 
+    if pixels.ndim == 1:
+        side = int(np.ceil(np.sqrt(len(pixels))))
+        bits = np.pad(pixels, (0, side**2 - len(pixels)))
+        pixels = (255 * (1 - bits)).reshape(side, side, 1).astype(np.uint8)
     packed = io.BytesIO()
     Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(packed, "PNG")
     return "data:image/png;base64," + base64.b64encode(packed.getvalue()).decode()
@@ -155,10 +179,22 @@ def unfold(*columns: str) -> list[Transform]:
     return [{"flatten": list(columns)}, counted]
 
 
+def highest(column: str, number: int) -> list[Transform]:
+    """Keeps so many rows with the largest values of a column, counted from 1 by `place`."""
+    counted = {"window": [{"op": "row_number", "as": "place"}]}
+    descending = {"sort": [{"field": column, "order": "descending"}]}
+    return [counted | descending, where(f"datum.place <= {number}")]
+
+
 def by(column: str, **more: Any) -> dict[str, Any]:
     """A column with its type, as Q, N or O: `by("auc:Q", title="AUC")`."""
     name, _, kind = column.rpartition(":")
     return {"field": name, "type": TYPES[kind], **more}
+
+
+def at(expression: str) -> dict[str, Any]:
+    """A place that a Vega expression over the pointers' signals gives."""
+    return {"datum": {"expr": expression}, "type": "quantitative"}
 
 
 def mark(kind: str, look: Mapping[str, Any] = {}, **encoding: Any) -> Chart:
@@ -190,6 +226,11 @@ def selection(name: str, on_click: str, **start: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------- charts
 
 LEGEND = {"title": None, "orient": "top"}
+PICTURES = {  # of samples
+    "lookup": "sample",
+    "from": {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label", "class"]},
+}
+ONCE: Chart = {"data": {"values": [{}]}}  # of a mark that no rows repeat
 APART = {"scale": {"color": "independent"}}  # charts have their own colours
 
 
@@ -253,6 +294,18 @@ def distribution(cells: Chart, groups: Mapping[str, str], x: str, **size: Any) -
     across = by("edge:Q", title=x, scale={"zero": False, "nice": False}, axis={"tickCount": 5})
     up = by("share:Q", stack=None, title="% of samples", axis={"tickCount": 3})
     return layers(unfolded, mark("area", look, x=across, y=up, color=shade), **size)
+
+
+def curves(
+    rows: Chart, along: str, groups: Mapping[str, str], x: Any, y: Any, **look: Any
+) -> Chart:
+    """A line for each of some columns of lists, `groups` with their colours: `value` along another
+    such column.
+    """
+    folded = {"fold": [*groups], "as": ["group", "value"]}
+    shade = by("group:N", scale=colours(groups), legend=LEGEND)
+    line = mark("line", {"aria": False} | look, x=x, y=y, color=shade)
+    return layers(on(rows, unfold(along, *groups), folded), line)
 
 
 def columns(name: str, values: Sequence[Any], title: str) -> dict[str, Any]:
@@ -333,8 +386,7 @@ def strip(
     `columns` are lists to unfold, "sample" among them; "pictures" has `image` and `label` of each
     sample; at most so many are `shown`.
     """
-    lookup = {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label"]}
-    known = on(cells, unfold(*columns), {"lookup": "sample", "from": lookup})
+    known = on(cells, unfold(*columns), PICTURES)
     return pictures(known, sample, "label", tooltip, width, shown)
 
 
@@ -351,15 +403,47 @@ def pictures(
     """
     size = min(width // shown - 4, 40)
     scale = {"domain": list(range(1, shown + 1))}
-    place = by("place:O", axis=None, scale=scale)
-    middle = {"value": size / 2 + 4}
-    look = {"width": size, "height": size, "cursor": "pointer", "baseline": "middle"}
-    images = mark("image", look, x=place, y=middle, url=by("image:N"), tooltip=list(tooltip))
-    images["encoding"]["description"] = by(f"{description}:N")
-    square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (size + 3) ** 2}
-    frame = mark("square", square | {"opacity": 1, "aria": False}, x=place, y=middle)
-    frame |= {"transform": [chosen(sample["name"])]}
-    return layers(rows, images | {"params": [sample]}, frame, width=width, height=size + 8)
+    place = {"x": by("place:O", axis=None, scale=scale), "y": {"value": size / 2 + 4}}
+    spoken = by(f"{description}:N")
+    made = images(rows, sample, place, size, size, description=spoken, tooltip=list(tooltip))
+    return made | {"width": width, "height": size + 8}
+
+
+def images(
+    rows: Chart, sample: Chart, place: Chart, width: float, height: float, **encoding: Any
+) -> Chart:
+    """Pictures, the columns `image`, at a `place`; a click chooses one, which gets a frame."""
+    look = {"width": width, "height": height, "cursor": "pointer", "baseline": "middle"}
+    shown = mark("image", look, **place, url=by("image:N"), **encoding)
+    square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (width + 3) ** 2}
+    frame = mark("square", square | {"opacity": 1, "aria": False}, **place)
+    frame["transform"] = [chosen(sample["name"])]
+    return layers(rows, shown | {"params": [sample]}, frame)
+
+
+def card(sample: Chart, lines: Sequence[str]) -> Chart:
+    """The picture of one sample next to lines of text, each a Vega expression."""
+    known = on(sample, calculate(lines=f"[{', '.join(lines)}]"))
+    look = {"width": 64, "height": 64, "x": 34, "y": 36, "aria": False}
+    text = {"align": "left", "x": 78, "y": 14, "lineHeight": 17}
+    shown = mark("image", look, url=by("image:N")), mark("text", text, text=by("lines:N"))
+    return layers(known, *shown, width=280, height=76)
+
+
+def with_intervals(rows: Chart, x: Any, groups: Mapping[str, str], chance: float) -> Chart:
+    """A line of `value` for each `group`, with its interval; a dashed one at chance level."""
+    known = on(rows, calculate(interval="datum.low + ' to ' + datum.high"))
+    colour = by("group:N", scale=colours(groups), legend=LEGEND)
+    tips = [by("group:N"), by("value:Q"), by("interval:N", title="95 % interval")]
+    up: dict[str, Any] = {"scale": {"zero": False}, "title": None}
+    ends = {"y": by("low:Q", **up), "y2": {"field": "high"}}
+    dashes = {"strokeDash": [4, 4], "color": QUIET, "aria": False}
+    return layers(
+        known,
+        mark("rule", dashes, y={"datum": chance}),
+        mark("line", {"point": True}, x=x, y=by("value:Q", **up), color=colour, tooltip=tips),
+        mark("area", {"opacity": 0.15, "aria": False}, x=x, **ends, color=colour),
+    )
 
 
 def colours(groups: Mapping[str, str]) -> dict[str, Any]:
@@ -376,6 +460,17 @@ def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
         for title, chart in charts.items()
     ]
     return {"vconcat" if narrow else "hconcat": titled, "resolve": APART}
+
+
+def two_columns(left: Mapping[str, Chart], right: Mapping[str, Chart], narrow: bool) -> Chart:
+    """Charts by their titles in two columns, or in one on a phone."""
+    both = [side_by_side(left, narrow=True), side_by_side(right, narrow=True)]
+    return {"vconcat" if narrow else "hconcat": both}
+
+
+def signals(**values: Any) -> list[dict[str, Any]]:
+    """Values that expressions know by their names, for `page`; pointers move some of them."""
+    return [{"name": name, "value": value} for name, value in values.items()]
 
 
 def page(lines: Sequence[Chart], description: str, params: Sequence[dict[str, Any]] = ()) -> Chart:

@@ -37,12 +37,10 @@ class Exposed:
     def of(cls, data: str, attack: Arrays, signals: Arrays) -> Exposed:
         scores, inside, outside = in_pool(attack, signals["index"])
         names = np.array([f"{data} {index}" for index in signals["index"]])
-        ranks = [
-            charts.ranks(own[None], others)[0] for own, others in zip(scores, outside, strict=True)
-        ]
+        ranks = target_ranks(scores, outside)
         mean = {
-            MEMBERS: charts.mean_where(ranks, list(inside)),
-            OTHERS: charts.mean_where(ranks, list(outside)),
+            MEMBERS: charts.mean_where(ranks, inside),
+            OTHERS: charts.mean_where(ranks, outside),
         }
         rows = {ALL: np.ones(len(names), bool)}
         for label, name in enumerate(registry.find(data).classes):
@@ -92,6 +90,23 @@ def in_pool(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         made.append(whole)
     scores, inside, outside = made
     return scores, inside, outside
+
+
+def target_ranks(scores: NDArray, outside: NDArray) -> NDArray:
+    """The rank of each sample in each target, of what `in_pool` gives: percent, `(T, N)`."""
+    ranks = np.empty(scores.shape)
+    for target, others in enumerate(outside):
+        ranks[target] = charts.ranks(scores[[target]], others)
+    return ranks
+
+
+def exposure(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """The rank of each sample in each target, percent `(T, N)`, and its means over the targets that
+    trained on it and over the others, `(N,)`; NaN without any.
+    """
+    scores, inside, outside = in_pool(attack, index)
+    ranks = target_ranks(scores, outside)
+    return ranks, charts.mean_where(ranks, inside), charts.mean_where(ranks, outside)
 
 
 def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[dict[str, Any]]:

@@ -65,13 +65,15 @@ class Choice:
 
     name: str  # in the state: "A_width"
     options: Mapping[str, Any]  # by their labels
-    start: str  # the label that is chosen to begin with
+    start: str = ""  # the label that is chosen to begin with; default: the first
     side: str = ""
     label: str = ""  # in front of the list; default: the name
     more: bool = False
     meaning: str = ""  # in words, shown by the pointer of a mouse
 
     def __post_init__(self) -> None:
+        if not self.start:
+            object.__setattr__(self, "start", next(iter(self.options)))
         if self.start not in self.options:
             close = nearest(self.start, list(self.options))
             raise BadInput(f"{self.name} cannot be {self.start!r}{close}")
@@ -101,8 +103,8 @@ class Description(ABC):
     choices: Sequence[Choice]
 
     @abstractmethod
-    def steps(self, state: State) -> list[list[Step]]:
-        """All recipes of a state, one list for each who asks. Raises BadInput where there can be
+    def steps(self, state: State) -> list[Any]:
+        """All recipes of a state, one collection for each who asks. Raises BadInput where there can be
         no such thing.
         """
 

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from leak_atlas import BadInput
 from leak_atlas.recipe import Data
-
-if TYPE_CHECKING:
-    pass
 
 COLOURS = {"A": "#0b6fa4", "B": "#c44f08"}  # of two sides that are compared, dark enough for text
 # before an option that is stored, and before one that a click would train
@@ -38,15 +31,3 @@ def pictured(data: Data) -> None:
         raise BadInput(
             f"{data.name} is {data.kind}, of which there is no picture: take images or bits"
         )
-
-
-def pictures(x: NDArray[Any]) -> NDArray[np.uint8]:
-    """Samples as pictures `(n, H, W, 3)`; bits lie row by row in a square, dark where they are set."""
-    if x.ndim == 2:
-        side = int(np.ceil(np.sqrt(x.shape[1])))
-        x = (
-            (255 * (1 - np.pad(x, ((0, 0), (0, side**2 - x.shape[1])))))
-            .reshape(-1, side, side, 1)
-            .astype(np.uint8)
-        )
-    return np.broadcast_to(x, (*x.shape[:3], 3))

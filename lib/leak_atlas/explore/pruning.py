@@ -227,6 +227,7 @@ class Pruning(Description):
             charts.outcomes(["dense"], across, "sparsity_at", width=270),
         ]
         facts = [by("label:N", title="sample"), by("rank:Q", title="rank, % of non-members")]
+        rank = by("value:Q", scale={"domain": [0, 100]}, title="rank, % of non-members")
         for letter in COLOURS:
             mine = charts.where(f"datum.side == '{letter}'")
             chosen = [charts.chosen("sparsity"), charts.chosen("who")]
@@ -237,23 +238,9 @@ class Pruning(Description):
             lines[1][f"{letter}: members that are exposed most"] = charts.strip(
                 here, sample, ["sample", "rank"], facts, size["width"], SHOWN
             )
-            lines[3][f"{letter}: path of the chosen sample"] = charts.layers(
-                charts.rows(
-                    "paths",
-                    mine,
-                    charts.chosen("sample"),
-                    charts.unfold("at", *GROUPS),
-                    {"fold": list(GROUPS), "as": ["group", "rank"]},
-                ),
-                charts.mark(
-                    "line",
-                    {"point": True},
-                    x=across,
-                    y=by("rank:Q", scale={"domain": [0, 100]}, title="rank, % of non-members"),
-                    color=by("group:N", scale=charts.colours(GROUPS), legend=charts.LEGEND),
-                ),
-                height=110,
-                **size,
+            path = charts.rows("paths", mine, charts.chosen("sample"))
+            lines[3][f"{letter}: path of the chosen sample"] = (
+                charts.curves(path, "at", GROUPS, across, rank, point=True) | size | {"height": 110}
             )
         shown = [charts.side_by_side(line, narrow) for line in lines]
         return charts.page(shown, "attack AUC by class and what is removed, by sparsity")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from leak_atlas import BadInput, audit, nearest
 from leak_atlas.audit import Estimate
@@ -12,9 +12,6 @@ from leak_atlas.explore import charts
 from leak_atlas.explore.look import COLOURS
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import Attack, Attacker, Population, Signals, Step
-
-if TYPE_CHECKING:
-    pass
 
 # over the models: "accuracy" on test samples, and all of `audit.audit`
 Outcome: TypeAlias = Mapping[str, Estimate]
@@ -42,6 +39,13 @@ class Shelf:
 
     def __init__(self) -> None:
         self._read, self._outcomes = dict[str, Arrays](), dict[tuple[str, ...], Outcome]()
+
+    def __getitem__(self, step: Step) -> Arrays:
+        """The arrays of a step, as from what `lab.realize` gives. KeyError where it is not there."""
+        results = self.results([step])
+        if results is None:
+            raise KeyError(step.key)
+        return results[0]
 
     def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
         """The arrays of each step; None where one is not there."""
@@ -79,15 +83,20 @@ class Shelf:
         return rows
 
 
-def sentences(outcomes: Sequence[Mapping[str, Any]], at: Any, place: str) -> list[str]:
+def sentences(
+    outcomes: Sequence[Mapping[str, Any]],
+    at: Any = None,
+    place: str = "",
+    sides: Iterable[str] = COLOURS,
+) -> list[str]:
     """What came of each side at a place, and of what they are compared with."""
-    words: dict[str, list[str]] = {side: [] for side in COLOURS}
+    words: dict[str, list[str]] = {side: [] for side in sides}
     for row in outcomes:
         if row["at"] in (at, None):
             interval = f"{row['low']:.3f} to {row['high']:.3f}"
             text = f"{row['measure']} {row['value']:.3f} ({interval})"
             words.setdefault(row["side"], []).append(text)
     return [
-        f"{side}{f' at {place}' if side in COLOURS else ''}: {', '.join(own) or 'not trained yet'}."
+        f"{side}{f' at {place}' if place and side in COLOURS else ''}: {', '.join(own) or 'not trained yet'}."
         for side, own in words.items()
     ]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from leak_atlas.attacks.signals import loss
 from leak_atlas.audit import BoolArray, FloatArray, IntArray
 from leak_atlas.localization import Arrays
 from leak_atlas.localization.samples import members_of
@@ -57,7 +58,7 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
     log_posterior = z - np.logaddexp.reduce(z, axis=-1, keepdims=True)
     true = z[..., sample, label].astype(float)
     log_p = log_posterior[..., sample, label].astype(float)
-    loss = -log_p
+    losses = -log_p
     p = np.exp(log_p)
     right = z.argmax(axis=-1) == label
 
@@ -66,12 +67,12 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
     error = np.exp(log_posterior[epochs.index(early)])
     error[..., sample, label] -= 1
     checkpoints = np.array([*epochs, 2.0 * epochs[-1]])
-    lower, upper = np.quantile(loss, [0.25, 0.75], axis=0)
+    lower, upper = np.quantile(losses, [0.25, 0.75], axis=0)
     outside = _mean(p[-1], ~inside)
 
     of_members = {
-        "mean loss": loss.mean(axis=0),
-        "last loss": loss[-1],
+        "mean loss": losses.mean(axis=0),
+        "last loss": losses[-1],
         "iteration learned": checkpoints[settled(right)],
         "forgetting": (right[:-1] & ~right[1:]).sum(axis=0),
         "early error": np.linalg.norm(error, axis=-1),
@@ -95,6 +96,16 @@ def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str,
     return measures
 
 
+def measures_of(
+    answers: Mapping[int, Sequence[Arrays]], early: int, samples: IntArray
+) -> dict[str, FloatArray]:
+    """The measures of `difficulty`, each `(n,)`, of the `samples (n,)` alone."""
+    measures = difficulty(answers, early)
+    places = np.searchsorted(measures.pop("index"), samples)
+    del measures["labels"]
+    return {name: values[places] for name, values in measures.items()}
+
+
 def settled(right: BoolArray) -> IntArray:
     """The first of P answers from which on all are right, of `right (P, ...)`: `(...)`; P: none."""
     right_to_the_end = right[::-1].cumprod(axis=0).sum(axis=0)
@@ -114,6 +125,21 @@ def mean_over_members(
     _, inside = members_of(answers)
     values = np.stack([reading[name] for reading in readings])
     return _mean(values.astype(float), inside)
+
+
+def mean_losses(answers: Mapping[int, Sequence[Arrays]]) -> FloatArray:
+    """Mean cross-entropy of each sample at each checkpoint, nats: over the networks that did not
+    train on it, and over those that did, `(E, 2, n)`.
+
+    `answers` as for `difficulty`; `members_of` has the n samples.
+    """
+    means = []
+    for networks in answers.values():
+        pool, inside = members_of(networks)
+        losses = [loss(one["logits"][pool], one["labels"][pool]) for one in networks]
+        values = np.stack(losses)
+        means.append([_mean(values, ~inside), _mean(values, inside)])
+    return np.array(means)
 
 
 def _mean(values: NDArray, side: BoolArray) -> FloatArray:

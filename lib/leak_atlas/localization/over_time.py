@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from leak_atlas.audit import BoolArray, Estimate, FloatArray, IntArray
 from leak_atlas.audit.samples import placements
 from leak_atlas.audit.targets import Scored
-from leak_atlas.recipe import Attack, Population
+from leak_atlas.localization import Arrays
+from leak_atlas.recipe import Attack, Population, Signals
 
 SPLITS = 20  # random halvings of samples and networks, whose differences give an interval
 TRIES = 1000  # halvings of networks that are drawn before a single group is left out
@@ -81,6 +82,14 @@ def read(results: Any, attacks: Mapping[int, Attack]) -> Trajectory:
     scored = {epoch: results[attack] for epoch, attack in attacks.items()}
     targets = next(iter(attacks.values())).targets
     return trajectory(scored, Population(targets).pairs)
+
+
+def outputs(results: Any, signals: Mapping[int, Sequence[Signals]]) -> dict[int, list[Arrays]]:
+    """What `Signals` of each network have stored, by epoch, from what `lab.realize` gave."""
+    stored = {}
+    for epoch, steps in signals.items():
+        stored[epoch] = [results[step] for step in steps]
+    return stored
 
 
 def joined_by_rank(*trajectories: Trajectory) -> Trajectory:

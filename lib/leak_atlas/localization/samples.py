@@ -7,7 +7,7 @@ which ascend.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,17 +19,19 @@ from leak_atlas.audit import (
     IntArray,
     auc,
     cutoff_at_fpr,
+    mean_ci,
     own_rates,
     paired_difference,
     rank_correlation_interval,
 )
 from leak_atlas.audit.targets import Scored, by_target, units
+from leak_atlas.data import designs, readers
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Of, compute
 from leak_atlas.localization import Arrays
 from leak_atlas.localization.divergence import losses
-from leak_atlas.recipe import Memorization, Population, ShuffledRanking, Window
+from leak_atlas.recipe import Memorization, Population, ShuffledRanking, Window, WindowStudy
 
 Targets = list[
     dict[str, NDArray]
@@ -279,6 +281,54 @@ def rise(values: FloatArray) -> Estimate:
 
 
 # --- what a window visits -----------------------------------------------------------------------
+
+
+def member_ranks(
+    study: WindowStudy,
+    ranking: Arrays,
+    order: Literal["high-to-low", "low-to-high"] = "low-to-high",
+) -> IntArray:
+    """The rank of each of the n ranked samples among the members of its class in each target, from
+    1; 0 where it is no member: `(T, n)`.
+
+    Of equal scores the first sample ranks first, as in a training with a `Window`.
+    """
+    labels = readers.load(study.data.name, study.data.pixels).labels
+    roles = designs.roles(study.setup.design, labels, study.data.parts[0], study.targets)
+    member = roles[:, ranking["index"]] == Role.MEMBER
+    label = labels[ranking["index"]]
+    score = -ranking["score"] if order == "high-to-low" else ranking["score"]
+    ranks = np.zeros(member.shape, np.int_)
+    for target, inside in enumerate(member):
+        for number in np.unique(label[inside]):
+            own = np.flatnonzero(inside & (label == number))
+            ordered = own[np.argsort(score[own], kind="stable")]
+            ranks[target, ordered] = np.arange(len(own)) + 1
+    return ranks
+
+
+def means_by_rank(values: FloatArray, ranks: IntArray) -> list[Estimate]:
+    """Mean over the members of each rank that all targets have, with its interval over targets.
+
+    Percentages `values (T, n)`; `ranks (T, n)` as `member_ranks` gives them.
+    """
+    means = []
+    for rank in range(1, ranks.max(axis=1).min() + 1):
+        of_targets = values.mean(axis=1, where=ranks == rank)
+        means.append(mean_ci(of_targets, bounds=(0, 100)))
+    return means
+
+
+def nearest(x: NDArray, number: int) -> IntArray:
+    """Places of the samples that are nearest to each of `x (n, ...)`, by Euclidean distance of the
+    pixels: `(n, number)`.
+    """
+    from scipy.spatial.distance import cdist
+
+    flat = x.reshape(len(x), -1).astype(float)
+    distances = cdist(flat, flat)
+    np.fill_diagonal(distances, np.inf)
+    return np.argsort(distances, axis=1, kind="stable")[:, :number]
 
 
 def window_visits(
