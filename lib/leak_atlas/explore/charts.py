@@ -68,9 +68,11 @@ def records(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
 def plain(column: Iterable[Any]) -> list[Any]:
     if not isinstance(column, np.ndarray):
         return list(column)
-    if column.dtype.kind == "f":
-        column = np.where(np.isnan(column), None, column.round(4))
-    return column.tolist()
+    if column.dtype.kind != "f":
+        return column.tolist()
+    known = column.round(4).astype(object)
+    known[np.isnan(column)] = None
+    return known.tolist()
 
 
 def interval(estimate: Estimate, column: str = "auc") -> dict[str, float]:

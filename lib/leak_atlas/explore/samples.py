@@ -73,7 +73,8 @@ class Samples(Description):
     # ------------------------------------------------------------ recipes
 
     def window(self, state: State) -> Window:
-        members = self.value(state, "data").class_members
+        study = self.value(state, "data")
+        members = study.setup.design.members(0) / study.data.classes
         width = max(1, round(members * self.value(state, "width") / 9))
         return Window(width, self.value(state, "step"), self.value(state, "order"))
 

@@ -113,12 +113,12 @@ class Time(Description):
             measures |= measures_of(judged, sorted(judged)[:3][-1], scored.index)
         values, samples = np.array([*measures.values()]), len(scored.index)
         names = [f"{study.data.name} {index}" for index in scored.index]
-        columns = {
+        columns: dict[str, Any] = {
             "sample": names,
             "rank": charts.ranks(values, np.full(samples, True)).T,
             "aside": np.random.default_rng(0).uniform(-0.02, 0.02, (samples, 2)),
         }
-        mean = {
+        mean: dict[str, Any] = {
             "aside": [[0, 0]],
             "epochs": [scored.epochs.tolist()],
             "measures": [[*measures]],
