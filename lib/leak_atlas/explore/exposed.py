@@ -100,7 +100,7 @@ def target_ranks(scores: NDArray, outside: NDArray) -> NDArray:
     return ranks
 
 
-def exposure(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+def exposed_ranks(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """The rank of each sample in each target, percent `(T, N)`, and its means over the targets that
     trained on it and over the others, `(N,)`; NaN without any.
     """

@@ -22,7 +22,7 @@ import numpy as np
 from leak_atlas.data import readers
 from leak_atlas.explore import charts, look, shelf
 from leak_atlas.explore.charts import Chart, by
-from leak_atlas.explore.exposed import exposure
+from leak_atlas.explore.exposed import exposed_ranks
 from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
 from leak_atlas.explore.shelf import Measured, Shelf
 from leak_atlas.localization.samples import means_by_rank, member_ranks, nearest
@@ -135,7 +135,7 @@ class Samples(Description):
         measured = self.measured(state)
         for (name, _), (_, attack) in measured.items():
             if results := self._shelf.results([attack]):
-                shares, as_member, otherwise = exposure(results[0], ranking["index"])
+                shares, as_member, otherwise = exposed_ranks(results[0], ranking["index"])
                 columns[f"{name} in"] = as_member[members].round()
                 columns[f"{name} out"] = otherwise[members].round()
                 for at, mean in enumerate(means_by_rank(shares, ranks), start=1):
