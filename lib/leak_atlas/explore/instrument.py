@@ -101,6 +101,7 @@ class Description(ABC):
     question: ClassVar[str]
     hint: ClassVar[str]  # what one can do, in a sentence or two
     choices: Sequence[Choice]
+    exploded: ClassVar[Sequence[str]] = ()  # lists whose elements have rows of their own in exports
 
     @abstractmethod
     def steps(self, state: State) -> list[Any]:
@@ -137,12 +138,16 @@ class Description(ABC):
         return {"as in the notebook": {}}
 
     def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
-        """What is exported, by file name: the numbers of the first data set."""
+        """What is exported, by file name: the first data set; of its lists only `exploded`."""
         import pandas as pd
 
-        first = next(iter(rows.values()), [])
-        plain = [{k: v for k, v in row.items() if not isinstance(v, list)} for row in first]
-        return {self.name: pd.DataFrame(plain)}
+        table = pd.DataFrame(next(iter(rows.values()), []))
+        for column in table.columns.difference(self.exploded):
+            if isinstance(table[column].iloc[0], list):
+                del table[column]
+        if self.exploded and len(table):
+            table = table.explode([*self.exploded])
+        return {self.name: table}
 
     @property
     def start(self) -> State:

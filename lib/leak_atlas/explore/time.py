@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from leak_atlas.explore.shelf import Shelf
 from leak_atlas.localization import over_time, trajectories
 from leak_atlas.localization.difficulty import mean_losses, measures_of
 from leak_atlas.recipe import Attacker, Step, TrajectoryStudy
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RULES: dict[str, Any] = {"1 % FPR": 0.01, "5 % FPR": 0.05, "10 % FPR": 0.1, "20 % FPR": 0.2}
 RULES["best balanced accuracy"] = "balanced"
@@ -55,6 +52,7 @@ class Time(Description):
     share: float
 
     name = "time"
+    exploded = ("epoch", *RATES, *LOSSES)
     title = "When does training expose a sample?"
     question = "When in training is membership encoded, and in which samples?"
     hint = (
@@ -115,12 +113,13 @@ class Time(Description):
         names = [f"{study.data.name} {index}" for index in scored.index]
         columns: dict[str, Any] = {
             "sample": names,
+            "epoch": [scored.epochs.tolist()] * samples,
             "rank": charts.ranks(values, np.full(samples, True)).T,
             "aside": np.random.default_rng(0).uniform(-0.02, 0.02, (samples, 2)),
         }
         mean: dict[str, Any] = {
             "aside": [[0, 0]],
-            "epochs": [scored.epochs.tolist()],
+            "epoch": scored.epochs[None],
             "measures": [[*measures]],
             "correlations": audit.rank_correlation(values[:, None], advantage)[None],
             "high": trajectories.high_share(scored, rule)[None],
@@ -136,21 +135,13 @@ class Time(Description):
             "pictures": [charts.picture(study.data, name) for name in names],
         }
 
-    def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
-        import pandas as pd
-
-        curves = [*RATES, *LOSSES]
-        table = pd.DataFrame(rows["samples"])[["sample", *curves]]
-        table["epoch"] = [self.value(state, "data").checkpoints] * len(table)
-        return {"time": table.explode(["epoch", *curves])}
-
     # ------------------------------------------------------------ figure
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
-        mean, last = rows["mean"][0], rows["mean"][0]["epochs"][-1]
+        mean, last = rows["mean"][0], rows["mean"][0]["epoch"][-1]
         exposed = max(rows["samples"], key=itemgetter("rank"))  # by the first of its ranks, `FINAL`
         return [
-            Pointer("epoch", "epoch", mean["epochs"], last, slider=True, play=True),
+            Pointer("epoch", "epoch", mean["epoch"], last, slider=True, play=True),
             Pointer("colour", "colour", mean["measures"], FINAL, label="colour by"),
             Pointer("sample", "sample_sample", [], exposed["sample"], hidden=True),
         ]
@@ -158,8 +149,8 @@ class Time(Description):
     def sentences(self, state: State, rows: Rows) -> list[str]:
         if not rows:
             return [f"{state['attack']} over time is not stored yet."]
-        mean, networks = rows["mean"][0], self.value(state, "data").networks
-        at = mean["epochs"].index(state["epoch"])
+        mean = rows["mean"][0]
+        at = mean["epoch"].index(state["epoch"])
         measure = mean["measures"].index(state["colour"])
         rho = mean["correlations"][measure][at]
         return [
@@ -169,12 +160,11 @@ class Time(Description):
             f"Rank correlation of TPR − FPR in this epoch with {state['colour']}: {rho:.2f}.",
             "The mean encoding speed, the length of a path per epoch, is higher than with permuted"
             f" membership labels by {mean['speed']:.3f}.",
-            f"Each rate is counted over about {networks // 2} networks.",
         ]
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
         size, width = (280, 280) if narrow else (460, 330)
-        epochs, measures = rows["mean"][0]["epochs"], rows["mean"][0]["measures"]
+        measures = rows["mean"][0]["measures"]
         sample = charts.selection("sample", "*", sample=state["sample"])
         samples = charts.rows("samples", charts.PICTURES, charts.calculate(**NOW))
         first = charts.on(samples, charts.highest("shade", SHOWN))
@@ -195,9 +185,7 @@ class Time(Description):
             ),
             "its rank by each measure": _ranks(chosen, measures, width),
         }
-        signals = charts.signals(
-            epoch=state["epoch"], colour=state["colour"], epochs=epochs, measures=measures
-        )
+        signals = charts.signals(epoch=state["epoch"], colour=state["colour"], measures=measures)
         columns = charts.two_columns(left, right, narrow)
         return charts.page([columns], "FPR and TPR of each sample by epoch", signals)
 
@@ -205,7 +193,7 @@ class Time(Description):
 # ---------------------------------------------------------------- figure
 
 NOW = {
-    "at": "indexof(epochs, epoch)",
+    "at": "indexof(datum.epoch, epoch)",
     "fpr": "datum.FPR[datum.at]",
     "tpr": "datum.TPR[datum.at]",
     "x": "datum.fpr + datum.aside[0]",
@@ -221,7 +209,6 @@ TIPS = [
     by("shade:Q", title="rank by the colour, %", format=".0f"),
 ]
 SILENT = {"aria": False}
-WHEN = charts.calculate(when="epochs")
 
 
 def _plane(samples: Chart, sample: Chart, size: int) -> Chart:
@@ -231,7 +218,7 @@ def _plane(samples: Chart, sample: Chart, size: int) -> Chart:
         "x": by("x:Q", scale=scale, title="FPR: called a member by networks without it"),
         "y": by("y:Q", scale=scale, title="TPR: called a member by networks with it"),
     }
-    legend = {"title": "rank by the colour, %", "orient": "bottom", "gradientLength": size - 80}
+    legend = {"title": "rank by the colour, %", "orient": "bottom"}
     colours = {"scheme": "viridis", "domain": [0, 100]}
     points = charts.mark(
         "circle",
@@ -259,23 +246,22 @@ def _path(rows: Chart, colour: str, place: Mapping[str, Any]) -> Chart:
     line = {"stroke": colour, "strokeWidth": 2.5, "point": {"fill": colour, "size": 18}}
     large = {"fill": colour, "stroke": "white", "size": 110, "opacity": 1}
     here = charts.mark("point", large | SILENT, **place)
-    here["transform"] = [charts.where("datum.when == epoch")]
-    steps = charts.on(rows, WHEN, charts.unfold("when", "FPR", "TPR"), moved)
+    here["transform"] = [charts.where("datum.epoch == epoch")]
+    steps = charts.on(rows, charts.unfold("epoch", "FPR", "TPR"), moved)
     return charts.layers(
-        steps, charts.mark("line", line | SILENT, **place, order=by("when:Q")), here
+        steps, charts.mark("line", line | SILENT, **place, order=by("epoch:Q")), here
     )
 
 
 def _over_time(chosen: Chart, groups: Mapping[str, str], scale: Any, width: int) -> Chart:
     """Two columns of the chosen sample by epoch, with the means of all samples."""
-    x = by("when:Q", title="epoch", axis={"tickCount": 6})
+    x = by("epoch:Q", axis={"tickCount": 6})
     y = by("value:Q", title=None, scale=scale, axis={"tickCount": 4})
-    own = charts.on(chosen, WHEN)
-    means = charts.rows("mean", WHEN)
+    means = charts.rows("mean")
     now = charts.mark("rule", {"color": charts.QUIET} | SILENT, x=charts.at("epoch"))
     lines = [
-        charts.curves(own, "when", groups, x, y, strokeWidth=2.5, point=True),
-        charts.curves(means, "when", groups, x, y, strokeWidth=1),
+        charts.curves(chosen, "epoch", groups, x, y, strokeWidth=2.5, point=True),
+        charts.curves(means, "epoch", groups, x, y, strokeWidth=1),
         now | charts.ONCE,
     ]
     return {"layer": lines, "width": width, "height": 100}
