@@ -269,7 +269,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
     table = contents.results_table(reports)
     asked = "  - [quick](../outputs/reports/quick/layers/fig01.ipynb):"
-    assert f"{asked} ✓ Stage 4 is loudest: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400)." in table
+    assert f"{asked} ✓ Yes. Stage 4 is loudest: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400)." in table
     assert table.count("\n## ") == 1 and table.startswith("## In which layers? PPTP")
     assert "[quick](../outputs/reports/quick/index.md)" in table
 

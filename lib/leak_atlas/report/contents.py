@@ -43,7 +43,11 @@ OVERVIEW = "answers.png"  # of a published profile; it stands in the README
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
 KEPT = ("notebook", "title", "setting", "status", "claims")  # of an entry, in `results.json`
 LEGEND = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "mark": EARLIER}
-WORDS = {"headlines": summary.headlines, "networks": summary.networks}
+WORDS = {
+    "answer": summary.answer,
+    "headlines": summary.headlines,
+    "networks": summary.networks,
+}
 
 
 # ---------------------------------------------------------------- a run, and its index
@@ -129,7 +133,6 @@ def _contents(found: Sequence[Entry], profile: str, kind: str) -> str:
         glossary=GLOSSARY if words().exists() else "",
         script=Markup((PAGE / "filter.js").read_text()),
         drawn_claims=ledger.drawn_claims,
-        interval=summary.interval,
         **LEGEND,
         **WORDS,
     )
@@ -308,7 +311,6 @@ def results_table(reports_folder: Path) -> str:
         "results.md",
         groups={name: list(each) for name, each in groups},
         profiles=list(dict.fromkeys(entry["profile"] for entry in found)),
-        interval=summary.interval,
         **LEGEND,
         **WORDS,
     )

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 __all__ = ["effect", "listed", "trend"]
 
 Row = Mapping[str, Any]
-ANSWERS = {
-    "holds": "**Yes.** {text}: {number}.",
-    "fails": "**No.** {fails}: {number}.",
-    "undecided": "**Undecided:** “{text}”. The interval contains both answers: {number}.",
-    "underpowered": "**Underpowered:** “{text}”. There are too few networks or samples to decide: {number}.",
-    "inert": "**Not tested:** “{text}”. What was varied had no effect; measured: {number}.",
+ANSWERS = {  # of each verdict: a word, and a sentence that is true
+    "holds": ("Yes.", "{text}: {number}."),
+    "fails": ("No.", "{fails}: {number}."),
+    "undecided": ("Undecided:", "“{text}”. The interval contains both answers: {number}."),
+    "underpowered": ("Underpowered:", "“{text}”. There is too little data to decide: {number}."),
+    "inert": ("Not tested:", "“{text}”. What was varied had no effect; measured: {number}."),
 }
-UNMEASURED = "**Not measured:** “{text}”."
+UNMEASURED = "Not measured:", "“{text}”."
 DENIED = "“{text}” does not hold"  # where a claim names no sentence that is true if it fails
 UNTRAINED = ": not trained as required"
 NAMED = 3  # accuracies that are listed by name
@@ -71,14 +71,14 @@ def headlines(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.get("headline")] or list(rows[:UNMARKED])
 
 
-def answer(row: Row) -> str:
-    """The finding as a sentence that is true, with its number, as markdown."""
-    text = _plain(row["text"].rstrip("."))
-    fails = _plain(row.get("fails", "").rstrip(".")) or DENIED.format(text=text)
-    form = ANSWERS[row["verdict"]]
+def answer(row: Row) -> tuple[str, str]:
+    """What was found: a word ("Yes.", "No."), and a sentence that is true, with its number."""
+    text = row["text"].rstrip(".")
+    fails = row.get("fails", "").rstrip(".") or DENIED.format(text=text)
+    word, sentence = ANSWERS[row["verdict"]]
     if row["verdict"] == "underpowered" and (row["power"] or 0.0) <= 1:
-        form = UNMEASURED
-    return form.format(text=text, fails=fails, number=_plain(interval(row)))
+        word, sentence = UNMEASURED
+    return word, sentence.format(text=text, fails=fails, number=interval(row))
 
 
 def evidence(row: Row) -> str:
@@ -130,7 +130,8 @@ def short(rows: Sequence[Row]) -> str:
         which = _plain(learnt.removesuffix(UNTRAINED))
         lines.append(f"**Warning: the networks did not train as required:** {which}.")
     for row in headlines(rows):
-        lines.append(f"{ICONS[row['verdict']]} {answer(row)}")
+        word, sentence = answer(row)
+        lines.append(f"{ICONS[row['verdict']]} **{word}** {_plain(sentence)}")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
     if learnt and not learnt.endswith(UNTRAINED):
         lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
