@@ -7,22 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Does a sample's difficulty predict how vulnerable it becomes?
+# # Is a sample's difficulty a strong predictor of its risk?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "cumulative model effort and
 # uncertainty, particularly 'epistemic uncertainty'", are "strong predictors of both final and
 # dynamic privacy risk" (section on difficulty). It names no measures: we take common ones.
 #
-# **Setup.** Judges (networks that no attack uses) measure how hard each sample is. Its *risk* is
-# LiRA's TPR minus FPR after training: how often it is called a member of networks that trained on
-# it, minus the same for other networks. *Effort* accumulates over training. n counts pairs of
-# networks with complementary members.
+# **Setup.** Judges (networks that are never attacked) measure how hard each sample is. Its *risk*
+# is LiRA's TPR minus FPR after training: how often LiRA calls the sample a member of networks that
+# trained on it, minus the same for other networks. *Effort* accumulates over training, such as the
+# mean loss over all epochs; *uncertainty* is variance, such as that of p, the probability of the
+# true class. n counts pairs of networks with complementary members.
 #
-# **Controls.** Control 1 decides.
+# **Controls.**
 #
-# 1. *Other networks*: judges are never attacked.
-# 2. *Noise of the risk*: correlations *corrected for noise* are divided by the root of the
-#    agreement of two halves of the networks.
+# 1. *Noise of the risk* (decides both answers): correlations are divided by the root of the
+#    agreement of two halves of the networks (*corrected for noise*).
+# 2. *Permuted membership*, for the speed of samples.
 # 3. *Class*: we also rank samples within each class.
 
 # %% tags=["parameters"]
@@ -71,7 +72,8 @@ other_networks = "judges that no attack uses"
 claims = report.claims(
     report.Claim(
         "effort",
-        f"Cumulative effort predicts a sample's risk strongly (rank correlation above {strong:g})",
+        f"Cumulative effort correlates with a sample's risk by more than {strong:g} (by ranks)",
+        fails=f"Cumulative effort correlates with a sample's risk by less than {strong:g} (by ranks)",
         quantity=f"{true_risk}, mean over {len(EFFORT)} measures of effort",
         above=strong,
         margin=0.15,
@@ -83,7 +85,8 @@ claims = report.claims(
     ),
     report.Claim(
         "uncertainty",
-        f"Uncertainty predicts a sample's risk strongly (rank correlation above {strong:g})",
+        f"Uncertainty correlates with a sample's risk by more than {strong:g} (by ranks)",
+        fails=f"Uncertainty correlates with a sample's risk by less than {strong:g} (by ranks)",
         quantity=f"{true_risk}, mean over {len(UNCERTAINTY)} measures of uncertainty",
         above=strong,
         margin=0.15,
@@ -95,7 +98,7 @@ claims = report.claims(
     ),
     report.Claim(
         "epistemic",
-        f"Epistemic uncertainty predicts a sample's risk strongly (correlation above {strong:g})",
+        f"Epistemic uncertainty correlates with a sample's risk by more than {strong:g} (by ranks)",
         quantity=f"{true_risk}, variance over training of the probability of the true class",
         above=strong,
         margin=0.15,
@@ -128,9 +131,6 @@ claims = report.claims(
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
 claims
-
-# %% [markdown]
-# ## Models
 
 # %%
 study = TrajectoryStudy(
@@ -174,11 +174,11 @@ measures["prediction depth"] = mean_over_members([results[step] for step in dept
 
 # %% [markdown]
 # ## Correlation with the risk
-# A larger value of each measure means a harder sample. With p the probability of the true class,
-# *epistemic* is the variance of p over training, *aleatoric* the mean of p (1 − p), *ensemble
-# variance* the variance of p between networks that did not train on the sample. *Forgetting* counts
-# turns from right to wrong, *iteration learned* is the first epoch after which the answer stays
-# right, *inconsistency* is the share of networks without the sample that are wrong.
+# A larger value of each measure means a harder sample. *Epistemic* is the variance of p over
+# training, *aleatoric* the mean of p (1 − p), *ensemble variance* the variance of p between networks
+# that did not train on the sample. *Forgetting* counts turns from right to wrong, *iteration
+# learned* is the first epoch after which the answer stays right, *inconsistency* is the share of
+# networks without the sample that are wrong.
 
 # %%
 groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}
@@ -199,8 +199,7 @@ report.against_paper(
 )
 
 # %% [markdown]
-# ## Speed and class
-# Speed is the path length of a sample in the plane of FPR and TPR, per epoch.
+# ## Verdicts
 
 # %%
 correlations = prediction.correlations_with_risk(
@@ -215,13 +214,11 @@ for name in [*groups, *grouped]:
     row["with speed"] = correlations[name].speed
     rows.append(row)
 caption = "Rank correlations over samples, not corrected for noise"
+caption += ". Speed: path length of a sample in the plane of FPR and TPR, per epoch"
 caption += f". The risks in two halves of the networks: {agreement}"
 report.table(
     rows, caption=caption, fold="Correlations of each measure, with speed and within classes"
 )
-
-# %% [markdown]
-# ## Verdicts
 
 # %%
 notes = {}

@@ -7,22 +7,22 @@
 # ---
 
 # %% [markdown]
-# # Do the updates of the vulnerability score expose all members, or those that they see?
+# # Do the updates of the vulnerability score expose members, seen and unseen?
 #
-# **The paper.** CWRF sums its vulnerability score over some tens of updates, in which "the
-# fine-tuned model can maintain accuracy on … while losing accuracy on … as much as possible"
-# (section 4.1): it maintains accuracy on members, and loses it on non-members, the reference
-# samples.
+# **The paper.** Fang & Kim (2026) sum the vulnerability score of a weight over some tens of
+# updates. In these, "the fine-tuned model can maintain accuracy on … while losing accuracy on … as
+# much as possible" (section 4.1): it maintains accuracy on members, and loses accuracy on
+# non-members, the reference samples.
 #
 # **Setup.** The updates fit members, and push the outputs on reference samples back to those of the
-# untrained network (the *divergence*). The score shall show the weights that serve members alone.
-# The updates may also memorize the members that they see. The leak is the AUC with which the
-# confidence separates members from fresh non-members.
+# untrained network (the *divergence*). The score shall show the weights that serve members alone,
+# but the updates may also memorize the members that they see. *Seen members* are one half of the
+# members, on which the updates train; *unseen members* are the other half. The leak is the AUC with
+# which the confidence separates members from non-members that the network never saw.
 #
-# **Controls.** Both decide the verdicts.
+# **Controls.**
 #
-# 1. *Unseen members*: the updates see one half of the members, and the AUC of the other half is
-#    read too.
+# 1. *Unseen members* decide both answers.
 # 2. *Updates without the divergence*, for members alone. They give the learnability score.
 
 # %% tags=["parameters"]
@@ -70,6 +70,7 @@ claims = report.claims(
     report.Claim(
         "unseen_members",
         "The score's updates raise the AUC of members that they do not see (unseen members)",
+        fails="The score's updates lower the AUC of members that they do not see (unseen members)",
         quantity=f"AUC of unseen members: after {last} updates minus before",
         above=0.0,
         margin=0.02,
@@ -79,8 +80,9 @@ claims = report.claims(
     ),
     report.Claim(
         "seen_more",
-        "The score's updates raise the AUC of seen members more than that of unseen members",
-        quantity=f"rise of the AUC in {last} updates, seen members minus unseen members",
+        "The score's updates expose seen members more than unseen members, by AUC",
+        fails="The score's updates expose seen members less than unseen members, by AUC",
+        quantity=f"rise of the AUC in {last} updates: seen members minus unseen members",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -90,7 +92,7 @@ claims = report.claims(
     report.Claim(
         "members_kept",
         "The score's updates keep the accuracy on members",
-        quantity=f"accuracy on seen members, after {last} updates minus before",
+        quantity=f"accuracy on seen members: after {last} updates minus before",
         above=-0.02,
         margin=0.02,
         paper="section 4.1",
@@ -101,7 +103,7 @@ claims = report.claims(
     report.Claim(
         "reference_lost",
         "The score's updates lower the accuracy on reference samples",
-        quantity=f"accuracy on reference samples, after {last} updates minus before",
+        quantity=f"accuracy on reference samples: after {last} updates minus before",
         below=-0.02,
         margin=0.02,
         paper="section 4.1",
@@ -117,14 +119,10 @@ claims = report.claims(
         margin=0.02,
         ours="our control",
         control="the same number of updates for members alone",
-        headline=True,
     ),
     regime={"undefended member accuracy": 0.95, "undefended test accuracy": learnt},
 )
 claims
-
-# %% [markdown]
-# ## Models
 
 # %%
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
@@ -179,7 +177,7 @@ def change(measure, kind, updates=with_divergence):
 
 # %% [markdown]
 # ## Which members the updates expose
-# An AUC of 0.5 means that members look like fresh non-members.
+# An AUC of 0.5 means that members look like non-members.
 
 # %%
 rows = []
@@ -211,7 +209,11 @@ for kind in (seen, unseen, held_out, fresh, tests):
     without = measured(accuracy, alone, last, kind)
     row[f"after {last} without the divergence"] = audit.mean_ci(without)
     rows.append(row)
-report.table(rows, caption=f"Accuracy after updates, mean over {networks} networks")
+report.table(
+    rows,
+    caption=f"Mean over {networks} networks",
+    fold="Accuracy before and after the updates",
+)
 
 # %% [markdown]
 # ## Verdicts
