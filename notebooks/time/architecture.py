@@ -116,7 +116,8 @@ claims = report.claims(
     report.Claim(
         "at_equal_gap",
         "At an equal gap in loss, samples are more vulnerable in the WRN than in the deep CNN",
-        fails="At an equal gap in loss, samples are less vulnerable in the WRN than in the deep CNN",
+        fails="At an equal gap in loss, samples are less vulnerable in the WRN than in the deep "
+        "CNN",
         quantity=f"{vulnerability} at the smaller of the two final gaps: {wrn} minus {deep_cnn}",
         above=0.0,
         margin=0.05,

@@ -76,8 +76,8 @@ claims = report.claims(
     report.Claim(
         "speed",
         "TPR and FPR of samples change faster on the harder data",
-        quantity="mean path length of a sample in the plane of FPR and TPR, per epoch and minus "
-        f"that with permuted membership: {harder_minus_simpler}",
+        quantity="mean speed of a sample in the plane of FPR and TPR (path length per epoch, minus "
+        f"that with permuted membership): {harder_minus_simpler}",
         above=0.0,
         margin=0.002,
         paper="article",
@@ -101,7 +101,8 @@ claims = report.claims(
         "own_level",
         "Relative to their own final leakage, networks on the harder data leak earlier",
         fails="Relative to their own final leakage, networks on the harder data leak later",
-        quantity=f"delay of the leakage, as a share of the training: {harder_minus_simpler}",
+        quantity="delay (mean epoch at which the final leakage arises, as a share of the "
+        f"training): {harder_minus_simpler}",
         below=0.0,
         margin=0.1,
         ours="our control",

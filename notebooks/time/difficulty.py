@@ -72,8 +72,8 @@ other_networks = "judges that no attack uses"
 claims = report.claims(
     report.Claim(
         "effort",
-        f"Cumulative effort correlates with a sample's risk by more than {strong:g} (by ranks)",
-        fails=f"Cumulative effort correlates with a sample's risk by less than {strong:g} (by ranks)",
+        f"The rank correlation of cumulative effort with a sample's risk is above {strong:g}",
+        fails=f"The rank correlation of cumulative effort with a sample's risk is below {strong:g}",
         quantity=f"{true_risk}, mean over {len(EFFORT)} measures of effort",
         above=strong,
         margin=0.15,
@@ -85,8 +85,8 @@ claims = report.claims(
     ),
     report.Claim(
         "uncertainty",
-        f"Uncertainty correlates with a sample's risk by more than {strong:g} (by ranks)",
-        fails=f"Uncertainty correlates with a sample's risk by less than {strong:g} (by ranks)",
+        f"The rank correlation of uncertainty with a sample's risk is above {strong:g}",
+        fails=f"The rank correlation of uncertainty with a sample's risk is below {strong:g}",
         quantity=f"{true_risk}, mean over {len(UNCERTAINTY)} measures of uncertainty",
         above=strong,
         margin=0.15,
@@ -98,7 +98,7 @@ claims = report.claims(
     ),
     report.Claim(
         "epistemic",
-        f"Epistemic uncertainty correlates with a sample's risk by more than {strong:g} (by ranks)",
+        f"The rank correlation of epistemic uncertainty with a sample's risk is above {strong:g}",
         quantity=f"{true_risk}, variance over training of the probability of the true class",
         above=strong,
         margin=0.15,
@@ -110,8 +110,8 @@ claims = report.claims(
     report.Claim(
         "dynamic",
         "TPR and FPR change faster for samples that take more effort",
-        quantity="rank correlation with the path length in the plane of FPR and TPR, per epoch and "
-        "minus that with permuted membership, mean over measures of effort",
+        quantity="rank correlation with the speed in the plane of FPR and TPR (path length per "
+        "epoch, minus that with permuted membership), mean over measures of effort",
         above=0.0,
         margin=0.15,
         paper="article",
@@ -175,10 +175,10 @@ measures["prediction depth"] = mean_over_members([results[step] for step in dept
 # %% [markdown]
 # ## Correlation with the risk
 # A larger value of each measure means a harder sample. *Epistemic* is the variance of p over
-# training, *aleatoric* the mean of p (1 − p), *ensemble variance* the variance of p between networks
-# that did not train on the sample. *Forgetting* counts turns from right to wrong, *iteration
-# learned* is the first epoch after which the answer stays right, *inconsistency* is the share of
-# networks without the sample that are wrong.
+# training, *aleatoric* the mean of p (1 − p), *ensemble variance* the variance of p between
+# networks that did not train on the sample. *Forgetting* counts turns from right to wrong,
+# *iteration learned* is the first epoch after which the answer stays right, *inconsistency* is the
+# share of networks without the sample that are wrong.
 
 # %%
 groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}

@@ -118,7 +118,7 @@ claims = report.claims(
     ),
     report.Claim(
         "other_networks",
-        f"After training, LiRA flags more than half of {vulnerable} on other networks, too",
+        f"On other networks, LiRA too flags more than half of {vulnerable}",
         quantity=f"share of {vulnerable} that are flagged on other networks after training",
         above=0.5,
         margin=0.15,
@@ -185,7 +185,7 @@ report.curves(
     facet="learning rate",
     null=0.7,
     level="article",
-    title=f"{shown[0]} of {vulnerable} are flagged at epoch {early}, {shown[1]} at epoch {late}",
+    title=f"Of {vulnerable}, {shown[0]} are flagged at epoch {early}, {shown[1]} at epoch {late}",
     ylabel="share of samples that end vulnerable",
 )
 

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does vulnerability vary more on harder data, and does its higher mean explain this?
+# # Does vulnerability vary more on harder data, and does a higher mean explain this?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that complex data lead to a "more
 # varied encoding of vulnerable samples" (section on dataset complexity). The article defines
@@ -74,7 +74,8 @@ claims = report.claims(
     ),
     report.Claim(
         "equal_mean",
-        f"At an equal mean, the spread on the harder and simpler data differs by less than {similar:g}",
+        "At an equal mean, the spread on the harder and simpler data differs by less than "
+        f"{similar:g}",
         fails=f"At an equal mean, the spread on the harder and simpler data differs by at least "
         f"{similar:g}",
         quantity=f"{spread_words} at the final mean on {simple}: {harder_minus_simpler}",

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does SAM suppress the encoding of membership?
+# # Does sharpness-aware minimization (SAM) suppress the encoding of membership?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that sharpness-aware minimization
 # (SAM) "actively suppresses the encoding of membership information compared to standard" SGD
@@ -57,8 +57,8 @@ sam_minus_sgd = "SAM minus SGD"
 claims = report.claims(
     report.Claim(
         "final",
-        "Networks trained with sharpness-aware minimization (SAM) leak less than with SGD",
-        fails="Networks trained with sharpness-aware minimization (SAM) leak more than with SGD",
+        "Networks trained with SAM leak less than networks trained with SGD",
+        fails="Networks trained with SAM leak more than networks trained with SGD",
         quantity=f"AUC of LiRA after training: {sam_minus_sgd}",
         below=0.0,
         margin=0.02,
@@ -73,7 +73,8 @@ claims = report.claims(
     ),
     report.Claim(
         "generalizes",
-        "Networks trained with SAM are more accurate on test samples than with SGD",
+        "Networks trained with SAM are more accurate on test samples than networks trained with "
+        "SGD",
         quantity=f"test accuracy after training: {sam_minus_sgd}",
         above=0.0,
         margin=0.02,
@@ -84,8 +85,8 @@ claims = report.claims(
     ),
     report.Claim(
         "into_high",
-        "With SAM, fewer samples become highly vulnerable from one checkpoint to the next than with "
-        "SGD",
+        "With SAM, fewer samples become highly vulnerable from one checkpoint to the next than "
+        "with SGD",
         quantity="share of samples that newly reach TPR ≥ .8 and FPR ≤ .2, among those below, mean "
         f"over checkpoints: {sam_minus_sgd}",
         below=0.0,

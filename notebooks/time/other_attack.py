@@ -73,8 +73,8 @@ agreement = "rank correlation of TPR minus FPR between halves of the networks"
 claims = report.claims(
     report.Claim(
         "harder_data",
-        "Shokri's net has a higher AUC for networks on the harder data",
-        fails="Shokri's net has a lower AUC for networks on the harder data",
+        "Shokri's net has a higher AUC for networks on the harder than on the simpler data",
+        fails="Shokri's net has a lower AUC for networks on the harder than on the simpler data",
         quantity=f"{auc}: {data} minus {simple}",
         above=0.0,
         margin=0.02,
@@ -113,7 +113,8 @@ claims = report.claims(
     ),
     report.Claim(
         "other_samples",
-        "On which samples are vulnerable, Shokri's net agrees with itself by .2 more than with LiRA",
+        "On which samples are vulnerable, Shokri's net agrees with itself by .2 more than with "
+        "LiRA",
         quantity=f"{agreement}: {shokri} with itself minus with LiRA",
         above=0.2,
         margin=0.2,

@@ -64,7 +64,8 @@ claims = report.claims(
     report.Claim(
         "beyond_attack",
         f"The loss until epoch {cheap} predicts final exposure better than LiRA at epoch {cheap}",
-        fails=f"The loss until epoch {cheap} predicts final exposure worse than LiRA at epoch {cheap}",
+        fails=f"The loss until epoch {cheap} predicts final exposure worse than LiRA at epoch "
+        f"{cheap}",
         quantity=f"{correlation}: {of_judges} minus LiRA at epoch {cheap}",
         above=0.0,
         margin=0.1,
@@ -92,9 +93,10 @@ claims = report.claims(
     ),
     report.Claim(
         "stop_protects",
-        f"Stopping at epoch {stop} leaves {exposed} a smaller part of their exposure than all samples",
-        fails=f"Stopping at epoch {stop} leaves {exposed} a larger part of their exposure than all "
+        f"Stopping at epoch {stop} removes a larger part of the exposure of {exposed} than of all "
         "samples",
+        fails=f"Stopping at epoch {stop} removes a smaller part of the exposure of {exposed} than "
+        "of all samples",
         quantity=f"part of the final exposure left at epoch {stop}: most exposed minus all samples",
         below=0.0,
         margin=0.1,

@@ -87,7 +87,8 @@ claims = report.claims(
     keeps_accuracy("accuracy_moderate", moderate),
     report.Claim(
         "leak_moderate",
-        f"Taylor pruning to {moderate:.0%} sparsity lowers the AUC of LiRA by less than .02, if at all",
+        f"Taylor pruning to {moderate:.0%} sparsity lowers the AUC of LiRA by less than .02, if "
+        "at all",
         fails=f"Taylor pruning to {moderate:.0%} sparsity lowers the AUC of LiRA by over .02",
         quantity=f"AUC of LiRA at {moderate:.0%} sparsity: {pruned_minus}",
         above=-0.02,
@@ -99,7 +100,8 @@ claims = report.claims(
     keeps_accuracy("accuracy_high", high, headline=True),
     report.Claim(
         "test_loss",
-        f"Taylor pruning to {high:.0%} sparsity lowers the test loss by less than .05 nats, if at all",
+        f"Taylor pruning to {high:.0%} sparsity lowers the test loss by less than .05 nats, if at "
+        "all",
         quantity=f"test loss at {high:.0%} sparsity, nats: {pruned_minus}",
         above=-0.05,
         margin=0.05,  # nats: such a loss differs by .2 between early epochs

@@ -82,8 +82,9 @@ lower = "in the network where it is lower"
 claims = report.claims(
     report.Claim(
         "main_correlate",
-        "The learnability and vulnerability scores of main weights correlate by more than .9",
-        fails="The learnability and vulnerability scores of main weights correlate by less than .9",
+        "Both scores of main weights (convolutions, attention, MLP) correlate by more than .9",
+        fails="Both scores of main weights (convolutions, attention, MLP) correlate by less than "
+        ".9",
         quantity=f"Pearson's correlation of both scores over main weights, {lower}",
         above=0.9,
         margin=0.05,  # of a correlation, here and below
@@ -131,7 +132,7 @@ claims = report.claims(
         "Two learnability scores correlate more with each other than with the vulnerability score",
         fails="Two learnability scores correlate less with each other than with the vulnerability "
         "score",
-        quantity="Pearson's correlation over main weights, of two learnability scores minus of "
+        quantity="Pearson's correlation over main weights: of two learnability scores minus of "
         f"learnability and vulnerability, {lower}",
         above=0.0,
         margin=0.05,

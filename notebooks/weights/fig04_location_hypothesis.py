@@ -55,7 +55,8 @@ noise = 0.04  # test accuracy: networks under a mask differ more than dense ones
 claims = report.claims(
     report.Claim(
         "as_accurate",
-        "Trained under its mask, a network (M2) loses less than two points to the dense network (M1)",
+        "Trained under its mask, a network (M2) loses less than two points to the dense network "
+        "(M1)",
         quantity="test accuracy of M2 minus that of M1",
         above=-0.02,
         margin=noise,
@@ -90,8 +91,10 @@ claims = report.claims(
     ),
     report.Claim(
         "values",
-        "With other initial values under its mask, a network loses less than two points of accuracy",
-        fails="With other initial values under its mask, a network loses over two points of accuracy",
+        "With other initial values under its mask, a network loses less than two points of "
+        "accuracy",
+        fails="With other initial values under its mask, a network loses over two points of "
+        "accuracy",
         quantity="test accuracy of M2: other initial values minus those of M1",
         above=-0.02,
         margin=noise,

@@ -94,7 +94,8 @@ claims = report.claims(
     report.Claim(
         "norms",
         "If norm weights stay, removal costs less than 20 points of accuracy, compared with A3",
-        fails="Even if norm weights stay, removal costs over 20 points of accuracy, compared with A3",
+        fails="Even if norm weights stay, removal costs over 20 points of accuracy, compared with "
+        "A3",
         quantity=f"test accuracy {at_smallest}: A1 without norm weights minus {a3}",
         above=-0.2,
         margin=0.1,
@@ -185,8 +186,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Accuracy by the share r of weights
-# Test accuracy after retraining, as in the paper's figure. A1 without norm weights is trained at the
-# smallest *r* alone.
+# Test accuracy after retraining, as in the paper's figure. A1 without norm weights is trained at
+# the smallest *r* alone.
 
 # %%
 rows = []

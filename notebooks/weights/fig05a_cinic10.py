@@ -63,7 +63,8 @@ claims = report.claims(
     report.Claim(
         "hamp_accuracy",
         "HAMP inside CWRF gains over two points of test accuracy, compared with no defence",
-        fails="HAMP inside CWRF gains less than two points of test accuracy, compared with no defence",
+        fails="HAMP inside CWRF gains less than two points of test accuracy, compared with no "
+        "defence",
         quantity="test accuracy: HAMP inside CWRF minus no defence",
         above=0.02,
         margin=0.02,

@@ -75,8 +75,9 @@ claims = report.claims(
     ),
     report.Claim(
         "same_change",
-        f"With {few} and with {many}, CWRF's effect on the AUC of LiRA is equal within .02",
-        fails=f"With {few} and with {many}, CWRF's effect on the AUC of LiRA differs by at least .02",
+        f"CWRF's effect on the AUC of LiRA is equal with {group - 2} and with {many}, within .02",
+        fails=f"CWRF's effect on the AUC of LiRA differs by at least .02 between {group - 2} and "
+        f"{many}",
         quantity=f"change of the AUC inside CWRF with {many} minus that with {few}, mean of "
         "RelaxLoss and CCL",
         within=0.02,

@@ -90,7 +90,8 @@ claims = report.claims(
     ),
     report.Claim(
         "score",
-        "At matched AUC, rewinding vulnerable weights is more accurate than rewinding random weights",
+        "At matched AUC, rewinding vulnerable weights is more accurate than rewinding random "
+        "weights",
         fails="At matched AUC, rewinding vulnerable weights is less accurate than rewinding random "
         "weights",
         quantity=f"{measured} random weights rewound, mean of RelaxLoss and CCL",

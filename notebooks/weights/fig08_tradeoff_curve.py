@@ -61,7 +61,8 @@ def better_curve(defence, headline=False):
         defence.lower(),
         f"At matched AUC, {defence} inside CWRF is more accurate than {defence} from scratch",
         fails=f"At matched AUC, {defence} inside CWRF is less accurate than {defence} from scratch",
-        quantity=f"test accuracy of {defence} at matched AUC of RMIA: inside CWRF minus from scratch",
+        quantity=f"test accuracy of {defence} at matched AUC of RMIA: inside CWRF minus from "
+        "scratch",
         above=0.0,
         margin=0.02,
         paper="Fig. 8",

@@ -80,8 +80,8 @@ claims = report.claims(
     ),
     report.Claim(
         "seen_more",
-        "The score's updates expose seen members more than unseen members, by AUC",
-        fails="The score's updates expose seen members less than unseen members, by AUC",
+        "In the score's updates, seen members gain more AUC than unseen members",
+        fails="In the score's updates, seen members gain less AUC than unseen members",
         quantity=f"rise of the AUC in {last} updates: seen members minus unseen members",
         above=0.0,
         margin=0.02,

@@ -48,8 +48,8 @@ claims = report.claims(
     report.Claim(
         "reached",
         "At the nearest point of the grid, networks reach the paper's accuracy within two points",
-        fails="At the nearest point of the grid, networks miss the paper's accuracy by at least two "
-        "points",
+        fails="At the nearest point of the grid, networks miss the paper's accuracy by at least "
+        "two points",
         quantity=f"test accuracy at the nearest point of the grid minus the paper's {printed}",
         within=0.02,
         ours="our calibration against Tab. 3",

@@ -78,7 +78,8 @@ claims = report.claims(
     report.Claim(
         "concentrated",
         f"The {top:.0%} most vulnerable weights hold more than half of the vulnerability score",
-        fails=f"The {top:.0%} most vulnerable weights hold less than half of the vulnerability score",
+        fails=f"The {top:.0%} most vulnerable weights hold less than half of the vulnerability "
+        "score",
         quantity=f"{held}: vulnerability",
         above=0.5,
         margin=0.1,
@@ -90,9 +91,10 @@ claims = report.claims(
     ),
     report.Claim(
         "not_sizes",
-        f"The {top:.0%} most vulnerable weights hold more of the score than with shuffled gradients",
-        fails=f"The {top:.0%} most vulnerable weights hold less of the score than with shuffled "
-        "gradients",
+        f"The {top:.0%} most vulnerable weights hold more of the vulnerability score than with "
+        "shuffled gradients",
+        fails=f"The {top:.0%} most vulnerable weights hold less of the vulnerability score than "
+        "with shuffled gradients",
         quantity=f"{held}: vulnerability minus vulnerability with shuffled gradients",
         above=0.0,
         margin=0.05,
@@ -163,8 +165,8 @@ comparison = lab.compare({"network": study.ordinary}, {}, also=steps)
 
 # %% [markdown]
 # ## How few weights hold the score
-# Weights are sorted by a score from other batches, largest first. Magnitude is the absolute value of
-# a weight.
+# Weights are sorted by a score from other batches, largest first. Magnitude is the absolute value
+# of a weight.
 
 # %%
 score = {}

@@ -71,7 +71,8 @@ claims = report.claims(
     report.Claim(
         "rewinding",
         "RelaxLoss and CCL on average leak less to LiRA inside CWRF than with nothing rewound",
-        fails="RelaxLoss and CCL on average leak more to LiRA inside CWRF than with nothing rewound",
+        fails="RelaxLoss and CCL on average leak more to LiRA inside CWRF than with nothing "
+        "rewound",
         quantity="AUC of LiRA, mean of RelaxLoss and CCL: inside CWRF minus nothing rewound",
         below=0.0,
         margin=0.02,
