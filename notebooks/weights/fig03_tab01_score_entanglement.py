@@ -78,7 +78,7 @@ PAPER = {  # Tab. 1, Pearson's correlation
     "ResNet": {"main": 0.9410, "linear": 0.8096, "norm": 0.6776},
     "ViT": {"main": 0.9068, "linear": 0.8642, "norm": 0.7336},
 }
-lower = "in the network where it is lower"
+lower = "lower of ResNet and ViT"
 claims = report.claims(
     report.Claim(
         "main_correlate",
@@ -132,7 +132,7 @@ claims = report.claims(
         "Two learnability scores correlate more with each other than with the vulnerability score",
         fails="Two learnability scores correlate less with each other than with the vulnerability "
         "score",
-        quantity="Pearson's correlation over main weights: of two learnability scores minus of "
+        quantity="Pearson's correlation over main weights: two learnability scores minus "
         f"learnability and vulnerability, {lower}",
         above=0.0,
         margin=0.05,
@@ -186,8 +186,7 @@ comparison = lab.compare(variants, {"LiRA": LiRA()}, also=scores)
 
 # %% [markdown]
 # ## Both scores of each weight (Fig. 3)
-# Weights of one ResNet and of one ViT, on logarithmic axes. *r* is Pearson's correlation, mean over
-# all networks.
+# Weights of one ResNet and of one ViT. *r* is Pearson's correlation, mean over all networks.
 
 # %%
 MAIN = {"conv": "main", "attention": "main"}
@@ -316,8 +315,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** A score is no leak: `own01` tests what the updates of these scores do to members. A
 # difference of correlations below .05, our smallest effect of interest, is small even where it is
-# significant. The paper does not state its data, number of updates and lambda. The ViT fits fewer
-# members than the ResNet.
+# significant. The ViT fits fewer members than the ResNet.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

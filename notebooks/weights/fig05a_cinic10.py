@@ -14,8 +14,7 @@
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its
 # weights that score as most vulnerable, and retrains the others with a defence: RelaxLoss, HAMP or
-# CCL. Each defence also trains *from scratch*, without CWRF. The attacks are LiRA and RMIA. The
-# profile `quick` has binary data and a fully connected network.
+# CCL. Each defence also trains *from scratch*, without CWRF. The attacks are LiRA and RMIA.
 #
 # **Controls.**
 #
@@ -252,8 +251,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** Each defence has one strength, and *r* is one value: our copy of the paper's text
 # lacks its own. A fully connected network has no normalisation layers, which hold many of the most
-# vulnerable weights in a ResNet (`own03`). HAMP's change of outputs at test time is left out, as in
-# the paper. A defence can reach what it trains for and still leak more than no defence.
+# vulnerable weights in a ResNet (`own03`). A defence can reach what it trains for and still leak
+# more than no defence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -178,8 +178,7 @@ report.tradeoff(
 
 # %% [markdown]
 # ## What the rewind adds
-# Each defence inside CWRF at matched AUC, minus the same defence without the rewind of vulnerable
-# weights. Where the difference is above 0, CWRF is more accurate.
+# Where the difference is above 0, the defence is more accurate inside CWRF.
 
 # %%
 rows = []
@@ -251,9 +250,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** In `quick` half of the test samples are classified wrongly: definitions of eight words
-# are harder than DBpedia, the paper's data. Our copy of the paper's text lacks *r* and the
-# strengths and defences for text; we take one *r* and one strength each. `fig08` measures the error
-# of comparisons at matched AUC.
+# are harder than DBpedia, the paper's data. We take one *r* and one strength each, as our copy of
+# the paper's text lacks its own.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -165,8 +165,7 @@ comparison = lab.compare({"network": study.ordinary}, {}, also=steps)
 
 # %% [markdown]
 # ## How few weights hold the score
-# Weights are sorted by a score from other batches, largest first. Magnitude is the absolute value
-# of a weight.
+# Weights are sorted by a score from other batches.
 
 # %%
 score = {}
@@ -215,8 +214,7 @@ report.curves(
 
 # %% [markdown]
 # ## Vulnerable and critical weights
-# The overlap is the share of the most vulnerable weights that are among the equally many most
-# critical ones.
+# The overlap is the share of the most vulnerable weights that are also most critical.
 
 # %%
 learnability, again = score["learnability"], score["learnability, other batches"]
@@ -253,9 +251,6 @@ report.profile(
     xlabel="share of the weights that counts as most vulnerable or critical",
     ylabel="overlap",
 )
-
-# %% [markdown]
-# ## Vulnerable weights by kind and by part of the network
 
 # %%
 layer_types = kinds(comparison.results[steps["vulnerability"][0]])
@@ -311,8 +306,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** A score is no leak: `fig04b` rewinds the most vulnerable weights, and `own01` tests
 # what the updates of the score do. The paper does not say how small "a very small fraction" is; it
-# rewinds at most 5 %. Lambda and the number of updates have one value each, which our copy of the
-# paper's text lacks.
+# rewinds at most 5 %.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -219,9 +219,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Each defence has one strength, and *r* one value: the paper chose *r* by a grid. HAMP
-# and CCL are judged on convolutional networks (`tab03_cifar10`, `fig05b`). DP-SGD is left out where
-# `noise` is 0. Where the networks did not train as required, or a defence does not work, a verdict
-# is no evidence against the paper.
+# and CCL are judged on convolutional networks (`tab03_cifar10`); DP-SGD is left out where `noise`
+# is 0. Where the networks did not train as required, or a defence does not work, a verdict is no
+# evidence against the paper.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
