@@ -273,6 +273,14 @@ def test_each_data_set_is_used_in_some_profile() -> None:
     )
 
 
+def test_each_data_set_that_the_papers_profiles_need_is_explained() -> None:
+    text = (paths.ROOT / "docs/data.md").read_text()
+    needed = json.dumps([parameters(one, name) for name in ("desk", "paper") for one in ALL])
+    for name, entry in registry.ENTRIES.items():
+        if f'"{name}"' in needed and not entry.embedded:
+            assert f"leak-atlas data get {name}`" in text
+
+
 def test_nothing_large_or_foreign_is_tracked() -> None:
     for name in git("ls-files").split():
         path = paths.ROOT / name
