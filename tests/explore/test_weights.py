@@ -1,16 +1,12 @@
 """The weights explorer: which weights are selected, and what is stored of rewinding them."""
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
-import vl_convert
 
 from leak_atlas import BadInput, audit
 from leak_atlas.engine import selection, store
-from leak_atlas.explore import instrument, weights
 from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.weights import Weights
 from leak_atlas.localization import score_maps
@@ -28,7 +24,7 @@ from leak_atlas.recipe import (
     Threshold,
     Vulnerability,
 )
-from tests.explore.conftest import text
+from tests.explore.conftest import opens_without_torch, text, valid_figure
 
 CRITERIA = {"vulnerability": Vulnerability(), "magnitude": Magnitude(), "SNIP": SNIP()}
 SHAPES = {
@@ -166,14 +162,9 @@ def test_a_misspelt_score_is_refused_in_a_line() -> None:
         study(b="magnitud")
 
 
-@pytest.mark.parametrize("narrow", ["wide", "narrow"])
-def test_the_figure_is_valid(app: Instrument, narrow: str) -> None:
-    shown = instrument.figure(app.of, app.state, app.rows)
-    compiled = vl_convert.vegalite_to_vega(shown[narrow], vl_version=instrument.VEGA_LITE)
-    signals = {each["name"] for each in compiled["signals"]}
-    assert {each["signal"] for each in shown["pointers"]} <= signals
+def test_the_figure_is_valid(app: Instrument) -> None:
+    valid_figure(app, most=500_000)
 
 
 def test_looking_needs_no_torch() -> None:
-    code = f"import sys, {weights.__name__}; assert 'torch' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    opens_without_torch("weights")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas import audit
+from leak_atlas.audit import Estimate
 from leak_atlas.explore import charts
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import registry
@@ -26,78 +27,66 @@ SHOWN = 9  # samples in a strip
 
 @dataclass(frozen=True)
 class Exposed:
-    """Who is exposed by an attack: cells by class, and each sample's rank by whether the target has
-    trained on it, mean over the targets.
+    """Who is exposed by an attack: cells by class, and the rank of each sample of `index (N,)` by
+    whether the target has trained on it, `(N,)`, mean over the targets.
     """
 
     cells: list[dict[str, Any]]
-    ranks: dict[str, dict[str, float | None]]  # by sample and group
+    index: NDArray
+    ranks: dict[str, NDArray]  # by group
 
     @classmethod
     def of(cls, data: str, attack: Arrays, signals: Arrays) -> Exposed:
-        scores, inside, outside = in_pool(attack, signals["index"])
-        names = np.array([f"{data} {index}" for index in signals["index"]])
-        ranks = target_ranks(scores, outside)
-        mean = {
-            MEMBERS: charts.mean_where(ranks, inside),
-            OTHERS: charts.mean_where(ranks, outside),
-        }
-        rows = {ALL: np.ones(len(names), bool)}
+        index, labels = signals["index"], signals["labels"]
+        scores, inside, outside = in_pool(attack, index)
+        _, as_member, otherwise = exposed_ranks(attack, index)
+        rows = {ALL: np.ones(len(index), bool)}
         for label, name in enumerate(registry.find(data).classes):
-            rows[name] = signals["labels"] == label
+            rows[name] = labels == label
         cells = []
         for name, here in rows.items():
-            kept = [here & (inside[at] | outside[at]) for at in range(len(scores))]
-            aucs = [
-                float(audit.auc(scores[at, own], inside[at, own]))
-                for at, own in enumerate(kept)
-                if 0 < inside[at, own].sum() < own.sum()
-            ]
-            if not aucs:
+            members, others = inside & here, outside & here
+            auc = _mean_auc(scores, members, others)
+            if auc is None:
                 continue
-            auc = audit.mean_ci(aucs, bounds=(0, 1))
-            shown = np.array(kept)
-            groups = {MEMBERS: inside[shown], OTHERS: outside[shown]}
-            places = np.flatnonzero(here & inside.any(axis=0))
-            order = places[np.argsort(-mean[MEMBERS][places], kind="stable")][:SHOWN]
-            cells.append(
-                {"class": name, "meaning": charts.meaning(auc, "members have", "attack scores")}
-                | charts.interval(auc)
-                | charts.histogram(scores[shown], groups)
-                | {"sample": names[order].tolist(), "rank": charts.listed(mean[MEMBERS][order])}
-            )
-        listed = {group: charts.listed(of) for group, of in mean.items()}
-        return cls(
-            cells,
-            {
-                str(name): {group: of[at] for group, of in listed.items()}
-                for at, name in enumerate(names)
-            },
-        )
+            cell: dict[str, Any] = {"class": name}
+            cell["meaning"] = charts.meaning(auc, "members have", "attack scores")
+            shown = members | others
+            groups = {MEMBERS: members[shown], OTHERS: others[shown]}
+            places = np.flatnonzero(members.any(axis=0))
+            highest = places[np.argsort(-as_member[places], kind="stable")][:SHOWN]
+            cell |= charts.interval(auc) | charts.histogram(scores[shown], groups)
+            cell["sample"] = [f"{data} {at}" for at in index[highest]]
+            cell["rank"] = charts.listed(as_member[highest])
+            cells.append(cell)
+        return cls(cells, index, {MEMBERS: as_member, OTHERS: otherwise})
+
+
+def _mean_auc(scores: NDArray, members: NDArray, others: NDArray) -> Estimate | None:
+    """AUC over the targets that have members and non-members; None where there is none."""
+    aucs = []
+    for own, inside, outside in zip(scores, members, others, strict=True):
+        judged = inside | outside
+        if inside.any() and outside.any():
+            aucs.append(float(audit.auc(own[judged], inside[judged])))
+    return audit.mean_ci(aucs, bounds=(0, 1)) if aucs else None
 
 
 def in_pool(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """Scores of each target on the whole pool `(T, N)`, 0 where there is none, and who is a member
     or a non-member of it.
     """
-    finite = attack["scores"][np.isfinite(attack["scores"])]
-    scores = np.atleast_2d(attack["scores"]).clip(finite.min(), finite.max())
-    places = np.searchsorted(index, np.broadcast_to(attack["index"], scores.shape))
-    made = []
-    for values in (scores, np.atleast_2d(attack["member"]), ~np.atleast_2d(attack["member"])):
-        whole = np.zeros((len(scores), len(index)), values.dtype)
-        np.put_along_axis(whole, places, np.broadcast_to(values, scores.shape), axis=1)
-        made.append(whole)
-    scores, inside, outside = made
+    own = np.atleast_2d(attack["scores"])
+    finite = own[np.isfinite(own)]
+    member = np.broadcast_to(attack["member"], own.shape)
+    target = np.arange(len(own))[:, None]
+    places = np.searchsorted(index, np.broadcast_to(attack["index"], own.shape))
+    scores = np.zeros((len(own), len(index)))
+    inside, outside = scores.astype(bool), scores.astype(bool)
+    scores[target, places] = own.clip(finite.min(), finite.max())
+    inside[target, places] = member
+    outside[target, places] = ~member
     return scores, inside, outside
-
-
-def target_ranks(scores: NDArray, outside: NDArray) -> NDArray:
-    """The rank of each sample in each target, of what `in_pool` gives: percent, `(T, N)`."""
-    ranks = np.empty(scores.shape)
-    for target, others in enumerate(outside):
-        ranks[target] = charts.ranks(scores[[target]], others)
-    return ranks
 
 
 def exposed_ranks(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -105,16 +94,17 @@ def exposed_ranks(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDA
     trained on it and over the others, `(N,)`; NaN without any.
     """
     scores, inside, outside = in_pool(attack, index)
-    ranks = target_ranks(scores, outside)
+    ranks = np.empty(scores.shape)
+    for target, others in enumerate(outside):
+        ranks[target] = charts.ranks(scores[[target]], others)
     return ranks, charts.mean_where(ranks, inside), charts.mean_where(ranks, outside)
 
 
 def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[dict[str, Any]]:
     """The ranks of each sample through the sparsities."""
-    made = []
-    for sample in samples:
-        row: dict[str, Any] = {"sample": sample, "at": list(exposed)}
-        for group in GROUPS:
-            row[group] = [of.ranks[sample][group] for of in exposed.values()]
-        made.append(row)
-    return made
+    index = [int(sample.rpartition(" ")[2]) for sample in samples]
+    columns: dict[str, Any] = {"sample": samples, "at": [[*exposed]] * len(samples)}
+    for group in GROUPS:
+        ranks = [of.ranks[group][np.searchsorted(of.index, index)] for of in exposed.values()]
+        columns[group] = np.transpose(ranks).round()
+    return charts.records(columns)

@@ -71,16 +71,15 @@ class Pruning(Description):
         self._chain = cache(self.pruned)
         self._sparsities = sorted({*SPARSITIES, self.sparsity})
         pruners: dict[str, Any] = {name: name for name in get_args(Pruner)}
-        base, attack = next(iter(self.defences)), next(iter(self.attackers))
         levels = {f"{level:g}": level for level in self._sparsities}
         self.choices = []
         for letter, pruner in zip(COLOURS, self.compared, strict=True):
             self.choices += [
                 Choice(f"{letter}_pruner", pruners, pruner, side=letter, label="pruner"),
-                Choice(f"{letter}_defence", self.defences, base, side=letter, label="defence"),
+                Choice(f"{letter}_defence", self.defences, side=letter, label="defence"),
             ]
         self.choices += [
-            Choice("attack", self.attackers, attack),
+            Choice("attack", self.attackers),
             Choice("train_at", levels, f"{self.sparsity:g}", label="train at sparsity"),
         ]
 
@@ -255,18 +254,21 @@ def removed_rows(counts: Sequence[Arrays]) -> list[dict[str, Any]]:
     """
     if not counts:
         return []
-    stages: dict[str, list[int]] = {}
-    for at, name in enumerate(bytes(counts[0]["names"]).decode().split("\n")):
-        stages.setdefault(name.partition(".")[0], []).append(at)
-
-    def share(tensors: list[int], part: str, whole: str) -> NDArray:
-        size = max(counts[0][whole][tensors].sum(), 1)
-        return np.array([100 * each[part][tensors].sum() / size for each in counts])
-
-    made = []
-    for stage, tensors in stages.items():
-        weights = audit.mean_ci(share(tensors, "gone", "weights"), bounds=(0, 100))
-        filters = share(tensors, "filters_gone", "filters").mean()
+    names = bytes(counts[0]["names"]).decode().split("\n")
+    stages = np.array([name.partition(".")[0] for name in names])
+    rows = []
+    for stage in dict.fromkeys(stages.tolist()):
+        own = stages == stage
+        weights = _removed(counts, own, "weights", "gone")
+        filters = _removed(counts, own, "filters", "filters_gone").mean()
         row = {"part": stage, "meaning": f"{filters:.0f} % of its filters are removed whole"}
-        made.append(row | charts.interval(weights, "removed"))
-    return made
+        removed = charts.interval(audit.mean_ci(weights, bounds=(0, 100)), "removed")
+        rows.append(row | removed)
+    return rows
+
+
+def _removed(counts: Sequence[Arrays], own: NDArray, whole: str, part: str) -> NDArray:
+    """Percentage of a stage, `own` of its tensors, that is removed of each target."""
+    total = max(counts[0][whole][own].sum(), 1)
+    removed = [each[part][own].sum() for each in counts]
+    return 100 * np.array(removed) / total

@@ -73,14 +73,13 @@ class Weights(Description):
         first, second = self.compared
         rates = {f"{rate:g}": rate for rate in self._rates}
         rows = {name: name for name in ("stages", "layer types", "tensors")}
-        defence, attack = next(iter(self.defences)), next(iter(self.attackers))
         self.choices = [
             Choice("A_score", scores, first, side="A", label="score"),
             Choice("B_score", scores, second, side="B", label="score"),
-            Choice("rows", rows, "stages", label="rows of the maps"),
+            Choice("rows", rows, label="rows of the maps"),
             Choice("train_at", rates, f"{self.rate:g}", label="train at r ="),
-            Choice("defence", self.defences, defence, label="trained with", more=True),
-            Choice("attack", self.attackers, attack, more=True),
+            Choice("defence", self.defences, label="trained with", more=True),
+            Choice("attack", self.attackers, more=True),
         ]
 
     # ------------------------------------------------------------ recipes
@@ -211,16 +210,25 @@ def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> li
     """Of each row of a map, how many times chance a score selects of it; means over networks."""
     ranks = [selection.ranks(score_maps.maps(each)) for each in results]
     size = sum(each.size for each in ranks[0].values())
-    parts: dict[str, list[str]] = {}
-    for tensor, kind in score_maps.kinds(results[0]).items():
-        names = {"stages": tensor.partition(".")[0], "layer types": kind}
-        parts.setdefault(names.get(rows, tensor.removesuffix(".weight")), []).append(tensor)
     cells = []
-    for part, tensors in parts.items():
-        places = np.array([np.concatenate([own[t].ravel() for t in tensors]) for own in ranks])
+    for part, tensors in _parts(score_maps.kinds(results[0]), rows).items():
+        weights = sum(ranks[0][tensor].size for tensor in tensors)
         for rate in rates:
-            shares = (places < round(rate * size)).mean(axis=1)
+            shares = np.zeros(len(ranks))
+            for network, own in enumerate(ranks):
+                chosen = [np.sum(own[tensor] < round(rate * size)) for tensor in tensors]
+                shares[network] = sum(chosen) / weights
             times = charts.interval(audit.mean_ci(shares / rate), "times")
-            of = f"{100 * shares.mean():.3g} % of the {places.shape[1]:,} weights of {part}"
+            of = f"{100 * shares.mean():.3g} % of the {weights:,} weights of {part}"
             cells.append({"part": part, "at": rate, "meaning": of} | times)
     return cells
+
+
+def _parts(kinds: Mapping[str, str], rows: str) -> dict[str, list[str]]:
+    """The tensors of each row of a map; `kinds` has the type of layer of each tensor."""
+    parts: dict[str, list[str]] = {}
+    for tensor, kind in kinds.items():
+        names = {"stages": tensor.partition(".")[0], "layer types": kind}
+        part = names.get(rows, tensor.removesuffix(".weight"))
+        parts.setdefault(part, []).append(tensor)
+    return parts
