@@ -9,6 +9,7 @@ from leak_atlas import BadInput, audit
 from leak_atlas.engine import selection, store
 from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.weights import Weights
+from leak_atlas.lab.plans import steps_of
 from leak_atlas.localization import score_maps
 from leak_atlas.recipe import (
     SNIP,
@@ -151,7 +152,7 @@ def test_what_is_trained_beforehand_is_what_the_first_view_shows() -> None:
     of = study()
     scores, measured = of.beforehand([0.05])
     assert len(scores) == len(CRITERIA)
-    shown = {step.key for steps in of.steps(of.start) for step in steps}
+    shown = {step.key for step in steps_of(of.steps(of.start))}
     given = {step.key for each in scores for step in each}
     given |= {step.key for signals, attack in measured.values() for step in (*signals, attack)}
     assert shown <= given

@@ -36,7 +36,9 @@ class Exposed:
     ranks: dict[str, NDArray]  # by group
 
     @classmethod
-    def of(cls, data: str, attack: Arrays, signals: Arrays) -> Exposed:
+    def of(cls, results: Sequence[Arrays], data: str) -> Exposed:
+        """`results` are those of an attack, and the `Signals` of one target."""
+        attack, signals = results
         index, labels = signals["index"], signals["labels"]
         scores, inside, outside = in_pool(attack, index)
         _, as_member, otherwise = exposed_ranks(attack, index)
@@ -103,6 +105,8 @@ def exposed_ranks(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDA
 def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[dict[str, Any]]:
     """The ranks of each sample through the sparsities."""
     index = [int(sample.rpartition(" ")[2]) for sample in samples]
+    if not exposed:
+        return []
     columns: dict[str, Any] = {"sample": samples, "at": [[*exposed]] * len(samples)}
     for group in GROUPS:
         ranks = [of.ranks[group][np.searchsorted(of.index, index)] for of in exposed.values()]

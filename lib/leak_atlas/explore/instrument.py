@@ -46,6 +46,7 @@ from leak_atlas.engine import store
 from leak_atlas.explore.charts import Chart
 from leak_atlas.explore.click import Offer
 from leak_atlas.explore.look import COLOURS, OPEN, STORED, status
+from leak_atlas.lab.plans import steps_of
 from leak_atlas.recipe import Step
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Description(ABC):
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
         """Those few steps that are stored where a side (""; both) can be shown."""
-        return [step for each in self.steps(state) for step in each]
+        return steps_of(self.steps(state))
 
     def unused(self, state: State) -> set[str]:
         """Choices that mean nothing in a state; they are not shown."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from operator import itemgetter
 from typing import Any, get_args
 
 import numpy as np
@@ -67,7 +68,7 @@ class Pruning(Description):
     )
 
     def __post_init__(self) -> None:
-        self._shelf, self._made = Shelf(), dict[Any, Any]()
+        self._shelf = Shelf()
         self._chain = cache(self.pruned)
         self._sparsities = sorted({*SPARSITIES, self.sparsity})
         pruners: dict[str, Any] = {name: name for name in get_args(Pruner)}
@@ -115,11 +116,13 @@ class Pruning(Description):
         models = self._chain(pruner, sparsity, defence) if sparsity else self.setup.trained()
         return self.measured(models, state["attack"])
 
-    def steps(self, state: State) -> list[list[Any]]:
+    def steps(self, state: State) -> list[Any]:
         level = self.value(state, "train_at")
-        measured = [self._side(state, *each) for each in product(COLOURS, (0.0, level))]
-        removed = [self.removed(state[f"{letter}_pruner"], level) for letter in COLOURS]
-        return [*([*signals, attack] for signals, attack in measured), *map(list, removed)]
+        steps: list[Any] = []
+        for letter in COLOURS:
+            removed = self.removed(state[f"{letter}_pruner"], level)
+            steps += [self._side(state, letter, 0.0), self._side(state, letter, level), removed]
+        return steps
 
     def marks(self, state: State, side: str) -> list[Any]:
         level = self.value(state, "train_at")
@@ -132,36 +135,33 @@ class Pruning(Description):
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
-        made: dict[str, list[dict[str, Any]]] = {"cells": [], "layers": []}
         measured: dict[Any, Measured] = {("dense", None): self._side(state, "A", 0.0)}
-        ranks: dict[str, dict[float, Exposed]] = {letter: {} for letter in COLOURS}
+        exposed: dict[str, dict[float, Exposed]] = {letter: {} for letter in COLOURS}
+        cells, stages, paths, samples = [], [], [], set[str]()
         for letter, level in product(COLOURS, [0.0, *self._sparsities]):
-            measured[letter, level] = self._side(state, letter, level)
             place = {"side": letter, "at": level}
-            if found := self._exposed(measured[letter, level]):
-                ranks[letter][level] = found
-                made["cells"] += [place | row for row in found.cells]
+            signals, attack = measured[letter, level] = self._side(state, letter, level)
+            found = self._shelf.derived(Exposed.of, [attack, signals[0]], self.setup.data.name)
+            if found:
+                exposed[letter][level] = found
+                cells += [place | row for row in found.cells]
             if level:
-                counts = self._shelf.results(self.removed(state[f"{letter}_pruner"], level))
-                made["layers"] += [place | row for row in removed_rows(counts or [])]
-        if not made["cells"]:
+                counts = self.removed(state[f"{letter}_pruner"], level)
+                removed = self._shelf.derived(removed_rows, counts) or []
+                stages += [place | row for row in removed]
+        if not cells:
             return {}
-        made["outcomes"] = self._shelf.outcomes(measured)
-        samples = sorted({sample for row in made["cells"] for sample in row["sample"]})
-        for letter, of in ranks.items():
-            made.setdefault("paths", []).extend(
-                {"side": letter} | row for row in path_rows(of, samples)
-            )
-        made["pictures"] = [charts.picture(self.setup.data, sample) for sample in samples]
-        return made
-
-    def _exposed(self, measured: Measured) -> Exposed | None:
-        """Who is exposed by an attack, counted once; None where it is not stored."""
-        signals, attack = measured
-        found = self._shelf.results([attack, signals[0]])
-        if found and attack.key not in self._made:
-            self._made[attack.key] = Exposed.of(self.setup.data.name, *found)
-        return self._made.get(attack.key)
+        for row in cells:
+            samples |= {*row["sample"]}
+        for letter, by_level in exposed.items():
+            paths += [{"side": letter} | row for row in path_rows(by_level, sorted(samples))]
+        return {
+            "cells": cells,
+            "layers": stages,
+            "paths": paths,
+            "outcomes": self._shelf.outcomes(measured),
+            "pictures": [charts.picture(self.setup.data, name) for name in sorted(samples)],
+        }
 
     # ------------------------------------------------------------ figure
 
@@ -169,7 +169,7 @@ class Pruning(Description):
         levels = sorted(charts.values(rows["cells"], "at"))
         at = self.sparsity if self.sparsity in levels else levels[-1]
         here = [row for row in rows["cells"] if row["at"] == at and row["class"] != ALL]
-        most = max(here, key=lambda row: row["auc"])
+        most = max(here, key=itemgetter("auc"))
         classes = charts.values(rows["cells"], "class")
         return [
             Pointer("sparsity", "sparsity_at", levels, at, slider=True, play=True),
@@ -197,51 +197,52 @@ class Pruning(Description):
         sample = charts.selection("sample", "image", sample=state["sample"])
         levels = sorted(charts.values(rows["cells"], "at"))
         across = charts.columns("at", levels, "sparsity")
+        classes = by("class:N", sort=charts.values(rows["cells"], "class"), title="class")
+        stages = by("part:N", sort=charts.values(rows["layers"], "part"), title="stage")
+        width = 270 if narrow else 400
+        size = {"width": width, "height": 130}
         names = {letter: self._name(state, letter) for letter in COLOURS}
-        size: dict[str, Any] = {"width": 270 if narrow else 400}
-        lines = [
-            charts.maps(
-                names,
-                "cells",
-                [sparsity, who],
-                across,
-                by("class:N", sort=charts.values(rows["cells"], "class"), title=None),
-                "datum.side + ', ' + datum.class + ', sparsity ' + datum.at",
-                EXPOSED,
-                **size,
-            ),
-            {},
-            {},
-            {},
-            charts.maps(
-                dict.fromkeys(COLOURS, "what is removed"),
-                "layers",
-                [sparsity],
-                across,
-                by("part:N", sort=charts.values(rows["layers"], "part"), title=None),
-                "datum.side + ', ' + datum.part + ', sparsity ' + datum.at",
-                REMOVED,
-                **size,
-            ),
-            charts.outcomes(["dense"], across, "sparsity_at", width=270),
-        ]
-        facts = [by("label:N", title="sample"), by("rank:Q", title="rank, % of non-members")]
-        rank = by("value:Q", scale={"domain": [0, 100]}, title="rank, % of non-members")
+        titles = dict.fromkeys(COLOURS, "what is removed")
+        place = "datum.side + ', ' + datum.{} + ', sparsity ' + datum.at"
+        maps = charts.maps(
+            names,
+            "cells",
+            [sparsity, who],
+            across,
+            classes,
+            place.format("class"),
+            EXPOSED,
+            width=width,
+        )
+        removed = charts.maps(
+            titles,
+            "layers",
+            [sparsity],
+            across,
+            stages,
+            place.format("part"),
+            REMOVED,
+            width=width,
+        )
+        tips = [by("label:N", title="sample"), by("rank:Q", title="% of non-members below it")]
+        rank = by("value:Q", scale={"domain": [0, 100]}, title="rank: % of others below")
+        strips, scores, paths = {}, {}, {}
         for letter in COLOURS:
             mine = charts.where(f"datum.side == '{letter}'")
-            chosen = [charts.chosen("sparsity"), charts.chosen("who")]
-            here = charts.rows("cells", mine, chosen)
-            lines[2][f"{letter}: attack scores of the chosen class"] = charts.distribution(
-                here, GROUPS, "attack score", height=110, **size
+            here = charts.rows("cells", mine, charts.chosen("sparsity"), charts.chosen("who"))
+            strips[f"{letter}: members that are exposed most"] = charts.strip(
+                here, sample, ["sample", "rank"], tips, width, SHOWN
             )
-            lines[1][f"{letter}: members that are exposed most"] = charts.strip(
-                here, sample, ["sample", "rank"], facts, size["width"], SHOWN
+            scores[f"{letter}: attack scores of the chosen class"] = charts.distribution(
+                here, GROUPS, "attack score", **size
             )
             path = charts.rows("paths", mine, charts.chosen("sample"))
-            lines[3][f"{letter}: path of the chosen sample"] = (
-                charts.curves(path, "at", GROUPS, across, rank, point=True) | size | {"height": 110}
-            )
-        shown = [charts.side_by_side(line, narrow) for line in lines]
+            lines = charts.curves(path, "at", GROUPS, across, rank, point=True)
+            paths[f"{letter}: path of the chosen sample"] = lines | size
+        outcomes = charts.outcomes(["dense"], across, "sparsity_at", width=270 if narrow else 237)
+        shown = []
+        for line in (maps, strips, scores, paths, removed, outcomes):
+            shown.append(charts.side_by_side(line, narrow))
         return charts.page(shown, "attack AUC by class and what is removed, by sparsity")
 
 
@@ -252,8 +253,6 @@ def removed_rows(counts: Sequence[Arrays]) -> list[dict[str, Any]]:
     """Of each stage the percentage of weights and of whole filters that is removed; mean over the
     targets.
     """
-    if not counts:
-        return []
     names = bytes(counts[0]["names"]).decode().split("\n")
     stages = np.array([name.partition(".")[0] for name in names])
     rows = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from leak_atlas import BadInput, audit, nearest
@@ -38,6 +38,7 @@ class Shelf:
     """
 
     def __init__(self) -> None:
+        self._derived = dict[Any, Any]()
         self._read, self._outcomes = dict[str, Arrays](), dict[tuple[str, ...], Outcome]()
 
     def __getitem__(self, step: Step) -> Arrays:
@@ -59,6 +60,18 @@ class Shelf:
                     store.discard(step.key)  # so that it is computed again when it is asked for
                     return None
         return [self._read[step.key] for step in steps]
+
+    def derived(self, make: Callable[..., Any], steps: Sequence[Step], *given: Any) -> Any:
+        """`make(results, *given)` of the results of some steps, made once; None where one of them is
+        not there.
+        """
+        key = (make, given, *(step.key for step in steps))
+        if key not in self._derived:
+            results = self.results(steps)
+            if results is None:
+                return None
+            self._derived[key] = make(results, *given)
+        return self._derived[key]
 
     def outcome(self, signals: Sequence[Step], attack: Attack) -> Outcome | None:
         """What came of the models with these `signals`; None where that is not there."""

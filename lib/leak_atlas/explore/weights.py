@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Weights(Description):
     )
 
     def __post_init__(self) -> None:
-        self._shelf, self._selected = Shelf(), dict[Any, list[dict[str, Any]]]()
+        self._shelf = Shelf()
         self._rates = sorted({*RATES, self.rate})
         self.rewound = cache(self._rewound)
         scores = {name: name for name in self.criteria}
@@ -121,10 +122,9 @@ class Weights(Description):
         scores = [self.scores(name) for name in self.criteria]
         return [scores, self.measured(self.start, rates)]
 
-    def steps(self, state: State) -> list[list[Any]]:
-        scores = [list(self.scores(state[f"{letter}_score"])) for letter in COLOURS]
-        measured = self.measured(state, [self.value(state, "train_at")])
-        return [*scores, *([*signals, attack] for signals, attack in measured.values())]
+    def steps(self, state: State) -> list[Any]:
+        scores = [self.scores(state[f"{letter}_score"]) for letter in COLOURS]
+        return [*scores, self.measured(state, [self.value(state, "train_at")])]
 
     def marks(self, state: State, side: str) -> list[Any]:
         rate = self.value(state, "train_at")
@@ -139,33 +139,22 @@ class Weights(Description):
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
-        cells = [
-            {"side": letter} | row
-            for letter in COLOURS
-            for row in self._cells(state[f"{letter}_score"], state["rows"])
-        ]
+        cells: list[dict[str, Any]] = []
+        for letter in COLOURS:
+            scores = self.scores(state[f"{letter}_score"])
+            own = self._shelf.derived(selected, scores, state["rows"], tuple(self._rates)) or []
+            cells += [{"side": letter} | row for row in own]
         if not cells:
             return {}
-        return {
-            "cells": cells,
-            "outcomes": self._shelf.outcomes(self.measured(state, self._rates)),
-        }
-
-    def _cells(self, name: str, rows: str) -> list[dict[str, Any]]:
-        """Cells of a side, made once; none where the score is not stored."""
-        results = self._shelf.results(self.scores(name))
-        if not results:
-            return []
-        if (name, rows) not in self._selected:
-            self._selected[name, rows] = selected(results, rows, self._rates)
-        return self._selected[name, rows]
+        outcomes = self._shelf.outcomes(self.measured(state, self._rates))
+        return {"cells": cells, "outcomes": outcomes}
 
     # ------------------------------------------------------------ figure
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
         parts = charts.values(rows["cells"], "part")
         here = [row for row in rows["cells"] if row["at"] == self.rate]
-        part = max(here, key=lambda row: row["times"])["part"]
+        part = max(here, key=itemgetter("times"))["part"]
         return [
             Pointer("r", "cell_at", self._rates, self.rate, slider=True, play=True),
             Pointer("part", "cell_part", parts, part, label=state["rows"][:-1]),
