@@ -7,21 +7,22 @@
 # ---
 
 # %% [markdown]
-# # Do unseen samples differ in the direction or in the length of their features?
+# # Do unseen samples differ mainly in the direction of their features, not by a mere rotation?
 #
-# **Our question** about PPTP's measure, the Euclidean distance between the features of two
-# networks (section 3.2).
+# **Our question** about PPTP's measure, the Euclidean distance between the features of two networks
+# (section 3.2).
 #
-# **Setup.** Two networks start from the same weights. M_all trains on all samples, M_h1 on half of
-# them. Distances are larger for samples that M_h1 did not see. We split this *gap* into parts due
-# to the direction and to the length of features. The *disparity* of a stage is |AUC − 0.5|: the
-# AUC says how well a distance separates unseen from seen samples.
+# **Setup.** M_all trains on a pool of samples, M_h1 on half of it, both from the same initial
+# weights. The distance between their features is larger for *unseen* samples, which only M_all saw,
+# than for *seen* samples. We split this *gap* into parts due to the direction and to the length of
+# features. The *disparity* of a stage is |AUC − 0.5|: the AUC says how well a distance separates
+# unseen from seen samples.
 #
-# **Controls.** Control 1 decides.
+# **Controls.**
 #
-# 1. *Rotation*: the features of M_h1 are first rotated as close to those of M_all as possible, in
-#    case the same features stand in other channels.
-# 2. *Two seeds*: the disparity of two networks that differ in their seed alone.
+# 1. *Rotation* (decides the second answer): the features of M_h1 are first rotated as close to
+#    those of M_all as possible, in case the same features stand in other channels.
+# 2. *Two seeds* (grey in the first figure): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -52,8 +53,11 @@ paired = "the same samples; paired over pairs of networks"
 claims = report.claims(
     report.Claim(
         "direction_more",
-        "In stage 4, direction contributes more to the gap than length",
-        quantity="gap in stage 4 as share of the squared distance: by direction minus by length",
+        "In stage 4, unseen samples differ more by the direction of their features than by length",
+        fails="In stage 4, unseen samples differ less by the direction of their features than by "
+        "length",
+        quantity="contribution to the gap in stage 4, as share of the mean squared distance: of "
+        "direction minus of length",
         above=0.0,
         margin=0.1,
         ours=True,
@@ -63,6 +67,7 @@ claims = report.claims(
     report.Claim(
         "not_rotation",
         "A rotation of channels removes less than 0.02 of the disparity of stage 4",
+        fails="A rotation of channels removes more than 0.02 of the disparity of stage 4",
         quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance, rotated minus "
         "not rotated",
         above=-0.02,
@@ -94,8 +99,8 @@ claims = report.claims(
 claims
 
 # %% [markdown]
-# ## Models
-# Both networks of a pair have the same initialisation.
+# ## AUC of each stage by distance, direction and length
+# Above 0.5, the quantity is larger for samples that M_h1 did not see.
 
 # %%
 augmentation = Augment(augment) if augment else None
@@ -111,10 +116,6 @@ study = ProbeStudy(
 name = "ordinary"
 similarity = [pair.similarity() for pair in study.probes]
 probe = lab.probe({name: study.probes}, also=similarity)
-
-# %% [markdown]
-# ## AUC by distance, direction and length
-# Above 0.5, the quantity is larger for samples that M_h1 did not see.
 
 # %%
 readings = {
@@ -145,12 +146,12 @@ report.profile(
 
 # %% [markdown]
 # ## Contributions of direction and length to the gap
-# The gap is the mean squared distance of samples that M_h1 did not see, minus that of samples that
-# it saw, divided by the mean over all samples. By the law of cosines it is a sum of three parts:
+# The gap is the mean squared distance of unseen samples minus that of seen samples, as share of the
+# mean over all samples. By the law of cosines it is a sum of three parts:
 #
 # - *direction*: the angle between the features of both networks is wider for unseen samples;
-# - *length*: the features of unseen samples have other lengths, or lengths that differ more
-#   between both networks;
+# - *length*: the features of unseen samples have other lengths, or lengths that differ more between
+#   both networks;
 # - *both*: wide angles and long features occur together.
 
 # %%
@@ -170,17 +171,15 @@ rows = []
 for cause, by_part in gap.items():
     for part in probe.stages:
         rows.append({"part": part, "cause": cause, "value": audit.mean_ci(by_part[part])})
-adds = report.effect(
-    audit.mean_ci(gap["length"][stage]),
-    "length widens it",
-    "length narrows it",
-    "length does not significantly change it",
+direction_more = audit.paired_difference(gap["direction"][stage], gap["length"][stage])
+contributes = report.effect(
+    direction_more, "significantly more", "significantly less", "not significantly more"
 )
 report.profile(
     rows,
     hue="cause",
     null=0.0,
-    title=f"In stage 4, direction makes most of the gap; {adds}",
+    title=f"In stage 4, direction contributes {contributes} to the gap than length",
     ylabel="share of the mean squared distance",
 )
 
@@ -195,7 +194,7 @@ lengths = disparity.areas(*probe.halved(name, "length"))[:, last]
 # %%
 report.judge(
     claims,
-    direction_more=audit.paired_difference(gap["direction"][stage], gap["length"][stage]),
+    direction_more=direction_more,
     not_rotation=disparity.setting_difference(after, before, last),
     shorter=audit.mean_ci(lengths - 0.5),
     distance_less=less,

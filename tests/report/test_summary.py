@@ -44,12 +44,6 @@ def test_an_effect_is_named_by_the_sign_of_its_interval(estimate, word):
     assert report.effect(estimate, "raises", "lowers") == word
 
 
-def test_a_trend_names_each_step():
-    steps = {"a to b": RIGHT, "b to c": OPEN}
-    words = "significantly rises from a to b, then does not significantly change from b to c"
-    assert report.trend(steps) == words
-
-
 def test_a_note_lists_estimates_by_their_words():
     steps = {"a to b": RIGHT, "b to c": WRONG}
     assert report.listed(steps) == "a to b: 0.300 [0.200, 0.400]; b to c: −0.300 [−0.400, −0.200]"

@@ -24,6 +24,7 @@ def onset_claims(
     early = f"stages 1 and {last}" if last == "2" else f"stages 1 to {last}"
     stage = begins.replace("stage", "stage ")
     distance = "by Euclidean distance"
+    averaged = f", averaged over the {variants}" if variants else ""
     silent = Claim(
         "early_silent",
         f"{early.capitalize()} have a disparity below {SILENT:g}"
@@ -39,8 +40,8 @@ def onset_claims(
     )
     first = Claim(
         "begins",
-        f"{stage.capitalize()} has a larger disparity than {early}"
-        + (f", averaged over the {variants}" if variants else ""),
+        f"{stage.capitalize()} has a larger disparity than {early}{averaged}",
+        fails=f"One of {early} has a larger disparity than {stage}{averaged}",
         quantity=f"disparity |AUC − 0.5| of {stage} minus the largest of {early}, {distance}"
         + (f", mean over the {variants}" if variants else ""),
         above=0.0,

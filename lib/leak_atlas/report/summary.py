@@ -10,7 +10,7 @@ from leak_atlas.report.ledger import ICONS, digits, failed, requirement, shown
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
 
-__all__ = ["effect", "listed", "trend"]
+__all__ = ["effect", "listed"]
 
 Row = Mapping[str, Any]
 ANSWERS = {  # of each verdict: a word, and a sentence that is true
@@ -41,21 +41,6 @@ def effect(
     if estimate.resolved and estimate.high < border:
         return negative
     return undecided or f"neither significantly {positive} nor {negative}"
-
-
-def trend(steps: Mapping[str, Estimate]) -> str:
-    """What happens from step to step, for a title: `significantly rises from 1×1 to 2×2, then does
-    not significantly change from 2×2 to 4×4`.
-
-    `steps` has the change of each step by its words, "1×1 to 2×2".
-    """
-    words = []
-    for step, change in steps.items():
-        verb = effect(
-            change, "significantly rises", "significantly falls", "does not significantly change"
-        )
-        words.append(f"{verb} from {step}")
-    return ", then ".join(words)
 
 
 def listed(estimates: Mapping[str, Estimate]) -> str:
