@@ -15,7 +15,7 @@
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
 # The AUC of a stage says how well the distance between their features separates samples that only
 # M_all saw (*unseen*) from samples that both saw (*seen*). The *disparity* of a stage is |AUC −
-# 0.5|. All maps have the same number of weights.
+# 0.5|. The networks differ in the map of stage 4, not in their number of weights.
 #
 # **Controls.**
 #

@@ -70,8 +70,9 @@ paired = "paired: the same networks"
 claims = report.claims(
     report.Claim(
         "rises",
-        "In every architecture, the SVM is more accurate on stage 3 than on stage 1",
-        fails="In at least one architecture, the SVM is less accurate on stage 3 than on stage 1",
+        "In every architecture, a linear SVM is more accurate on features of stage 3 than of stage 1",
+        fails="In at least one architecture, a linear SVM is less accurate on features of stage 3 "
+        "than of stage 1",
         quantity="accuracy of the SVM, stage 3 minus stage 1, smallest over architectures",
         above=0.0,
         quote="keeps consistently increasing in the early stages",

@@ -12,10 +12,10 @@
 # **The paper.** Fang & Kim (2026), Fig. 12: "retraining with the last layer only […] cannot
 # effectively mitigate the model's privacy risks" (section 5.2.1).
 #
-# **Setup.** A network is trained with cross-entropy. Then its last layer, or all its *risky stages*
-# (those with a disparity in the paper), are retrained with the defence RelaxLoss; earlier layers
-# are frozen. Shadow models go through the same steps. *Matched AUC* means that test accuracies are
-# compared where an attack has the same AUC.
+# **Setup.** A network is trained with cross-entropy. Then its last layer (fine-tuned, or rewound
+# first), or all its *risky stages* (those with a disparity in the paper; rewound first), are
+# retrained with the defence RelaxLoss. Earlier layers are frozen. Shadow models go through the same
+# steps. *Matched AUC* means that test accuracies are compared where an attack has the same AUC.
 #
 # **Controls.**
 #

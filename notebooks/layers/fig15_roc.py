@@ -86,10 +86,9 @@ def accuracy_claim(name, defence):
 claims = report.claims(
     report.Claim(
         "comparable_privacy",
-        "On average, the paper's attacks have an AUC inside PPTP that is less than 0.02 above that "
-        "from scratch",
-        fails="On average, the paper's attacks have an AUC inside PPTP that is more than 0.02 above "
-        "that from scratch",
+        "Inside PPTP, the mean AUC of the paper's attacks is less than 0.02 higher than from scratch",
+        fails="Inside PPTP, the mean AUC of the paper's attacks is more than 0.02 higher than from "
+        "scratch",
         quantity="AUC, inside PPTP minus from scratch, mean over the paper's attacks and defences",
         below=0.02,
         margin=0.02,

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does RelaxLoss change features more than halving the data, with the same batches, too?
+# # Does RelaxLoss change features more than halving the data, even with the same batches?
 #
 # **The paper.** Fang & Kim (2026), Fig. 17 and Tab. 7: "differences in feature maps between
 # training with RelaxLoss and CE are more significant" than between all and half of the data
@@ -51,14 +51,16 @@ from leak_atlas.recipe import Augment, Data, Model, Pair, ProbeStudy, RelaxLoss,
 half, relax = "CE, half of the data", "RelaxLoss, other batches"
 again, stopped = "CE, other batches", f"CE, stopped after epoch {stop}"
 one_order = "RelaxLoss, same batches"
-farther_than = "P(features are farther from CE after RelaxLoss than after"
+farther_than = "probability that features are farther from CE after RelaxLoss than after"
 means = "half of the data also has other batches"
 claims = report.claims(
     report.Claim(
         "farther",
-        "With other batches, RelaxLoss changes features more than halving the data does",
-        fails="With other batches, RelaxLoss changes features less than halving the data does",
-        quantity=f"{farther_than} CE on half of the data), mean over stages",
+        "With other batches than cross-entropy (CE), RelaxLoss changes features more than halving "
+        "the data does",
+        fails="With other batches than cross-entropy (CE), RelaxLoss changes features less than "
+        "halving the data does",
+        quantity=f"{farther_than} CE on half of the data, mean over stages",
         above=0.5,
         margin=0.05,
         paper="Fig. 17",
@@ -71,7 +73,7 @@ claims = report.claims(
     report.Claim(
         "not_fit",
         "RelaxLoss changes features more than early stopping at a similar fit does",
-        quantity=f"{farther_than} stopped CE), mean over stages",
+        quantity=f"{farther_than} stopped CE, mean over stages",
         above=0.5,
         margin=0.05,
         ours=True,
@@ -80,7 +82,7 @@ claims = report.claims(
     report.Claim(
         "not_order",
         "RelaxLoss with other batches changes features more than the other batches alone do",
-        quantity=f"{farther_than} CE with other batches), mean over stages",
+        quantity=f"{farther_than} CE with other batches, mean over stages",
         above=0.5,
         margin=0.05,
         ours=True,
@@ -91,7 +93,7 @@ claims = report.claims(
         "With the same batches as CE, RelaxLoss changes features more than halving the data does",
         fails="With the same batches as CE, RelaxLoss changes features less than halving the data "
         "does",
-        quantity=f"{farther_than} CE on half of the data), same batches, mean over stages",
+        quantity=f"{farther_than} CE on half of the data, same batches, mean over stages",
         above=0.5,
         margin=0.05,
         ours=True,
@@ -115,8 +117,8 @@ claims
 
 # %% [markdown]
 # ## Distance of each network from CE on all data (Fig. 17)
-# Above the dotted line, a network is farther from CE on all data than CE on half of the data is.
-# The distance is Euclidean, as in the paper.
+# Above the dotted line, features differ from those of cross-entropy (CE) on all data more than the
+# features of CE on half of the data do. The distance is Euclidean, as in the paper.
 
 # %%
 augmentation = Augment(augment) if augment else None
@@ -157,7 +159,7 @@ report.profile(
     hue="network",
     level="as far as CE on half of the data",
     title=f"RelaxLoss changes features {changes} than half the data; with the same batches, {same}",
-    ylabel="P(farther than CE on half of the data)",
+    ylabel="probability of a larger distance",
 )
 
 # %% [markdown]

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do unseen samples differ mainly in the direction of their features, not by a mere rotation?
+# # Do unseen samples differ by the direction of their features, beyond a mere rotation?
 #
 # **Our question** about PPTP's measure, the Euclidean distance between the features of two networks
 # (section 3.2).
@@ -66,8 +66,8 @@ claims = report.claims(
     ),
     report.Claim(
         "not_rotation",
-        "A rotation of channels removes less than 0.02 of the disparity of stage 4",
-        fails="A rotation of channels removes more than 0.02 of the disparity of stage 4",
+        "A rotation of channels lowers the disparity of stage 4 by less than 0.02, or raises it",
+        fails="A rotation of channels lowers the disparity of stage 4 by more than 0.02",
         quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance, rotated minus "
         "not rotated",
         above=-0.02,

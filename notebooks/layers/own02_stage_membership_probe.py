@@ -43,7 +43,7 @@ batch = 64  # samples a step
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9
 lr = 0.005  # learning rate, cosine to 0, at the start of each training
 augment = 0  # padding of the random crop with flips, pixels; 0: none
-models = 10  # attacked networks, in complement pairs
+networks = 10  # attacked networks, in complement pairs
 pairs = 12  # pairs of networks behind the disparity
 learnt = 0.6  # least test accuracy of ordinary networks that have learnt
 seed = 101  # evaluation seed: of designs, initialisation and order
@@ -104,8 +104,8 @@ claims = report.claims(
     ),
     report.Claim(
         "defence_lowers",
-        "In stage 4, members are harder to identify after RelaxLoss inside PPTP than after "
-        "no defence",
+        "In stage 4, members are harder to identify after retraining with RelaxLoss than after "
+        "retraining without a defence",
         quantity=f"{of} stage 4, RelaxLoss inside PPTP minus no defence",
         below=0.0,
         margin=0.05,
@@ -114,7 +114,8 @@ claims = report.claims(
     ),
     report.Claim(
         "as_low_as_scratch",
-        "In stage 4, RelaxLoss inside PPTP has an AUC less than 0.05 above RelaxLoss from scratch",
+        "In stage 4, the classifier's AUC is less than 0.05 higher after RelaxLoss inside PPTP than "
+        "after RelaxLoss from scratch",
         quantity=f"{of} stage 4, RelaxLoss inside PPTP minus from scratch",
         below=0.05,
         margin=0.05,
@@ -142,7 +143,7 @@ study = StageStudy(
     risky_from=risky_from,
     pool=pool,
     test=test,
-    models=models,
+    models=networks,
     dev=dev,
     reference=reference,
     seed=seed,
@@ -225,7 +226,7 @@ for variant in variants:
         value = audit.mean_ci(found[variant, part], bounds=(0, 1), design_effect=shared)
         row[part.replace("stage", "AUC, stage ")] = value
     rows.append(row)
-caption = f"AUC of the classifier on features; mean over {models} networks"
+caption = f"AUC of the classifier on features; mean over {networks} networks"
 report.table(rows, caption=caption, fold="Each defence")
 
 # %% [markdown]
