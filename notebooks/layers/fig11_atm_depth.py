@@ -153,8 +153,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** The networks must fit only 85 % of their members here; the paper's fit almost all. In
 # `quick` the maps of stages 3 and 4 have one pixel, so an ATM has no tokens to mix there. `fig05`
-# and `fig07` share networks with this page and average the same small effect over other variants,
-# so their verdicts can differ.
+# and `fig07` share networks with this page; they average the same small effect over other variants.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -102,8 +102,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and AUC of both defences (Fig. 13)
-# Down and right is better. Lines join the strengths of a defence, from no defence to the strongest,
-# or the epochs of ordinary training.
+# Down and right is better. Lines join the strengths of a defence, or the epochs of ordinary
+# training.
 
 # %%
 augmentation = recipe.Augment(augment) if augment else None
@@ -178,7 +178,7 @@ for defence in defences:
 signs = {d: report.effect(gain[d, "confidence"], "higher", "lower") for d in defences}
 higher = [d for d, sign in signs.items() if sign == "higher"]
 lower = [d for d, sign in signs.items() if sign == "lower"]
-for_which = " and ".join(higher) or "no defence"
+for_which = " and ".join(higher) or "neither defence"
 but_lower = f", lower for {' and '.join(lower)}" if lower else ""
 report.tradeoff(
     plane,
@@ -268,9 +268,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** A mean over strengths can hide opposite effects of weak and strong defences (last
 # table). The comparison is not resolved where no network from scratch has the AUC of a network
-# inside PPTP (note). The same strength changes a network less in few epochs than in many, and a
-# network inside PPTP also costs the epochs of ordinary training: see `fig12` and `fig16`. The
-# paper's fifth attack, a neural network, is not run.
+# inside PPTP (note). The same strength changes a network less in few epochs than in many: see
+# `fig12`. The paper's fifth attack, a neural network, is not run.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

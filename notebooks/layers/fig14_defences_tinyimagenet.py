@@ -202,7 +202,7 @@ for defence in ("RelaxLoss", "Adv-Reg"):
     signs[defence] = report.effect(gain(defence, inside, "confidence"), "higher", "lower")
 higher = [defence for defence, sign in signs.items() if sign == "higher"]
 lower = [defence for defence, sign in signs.items() if sign == "lower"]
-for_which = " and ".join(higher) or "no defence"
+for_which = " and ".join(higher) or "neither defence"
 but_lower = f", lower for {' and '.join(lower)}" if lower else ""
 report.tradeoff(
     plane,

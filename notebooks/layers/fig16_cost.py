@@ -259,8 +259,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Counted operations are not seconds: small networks spend much time on other work.
-# Whoever has an ordinary network already, or defends it several times, need not count its
-# training. The page does not compare privacy: see `fig13` and `fig15`.
+# Whoever has an ordinary network already need not count its training. The page does not compare
+# privacy: see `fig13` and `fig15`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
