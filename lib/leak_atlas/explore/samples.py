@@ -190,8 +190,7 @@ class Samples(Description):
         rank = by("rank:Q", scale=scale, title="rank in the class")
         exposed = charts.with_intervals(charts.rows("exposure"), rank, COLOURS, chance=50)
         chosen = charts.rows("members", charts.chosen("sample"), charts.PICTURES)
-        named = charts.calculate(sample="datum.near")
-        near = charts.on(chosen, charts.unfold("near"), named, charts.PICTURES)
+        near = charts.on(chosen, charts.calculate(sample="datum.near"))
         left = {
             "members of one target, a row a class": _tiles(rows, sample, rank, width),
             "visits in a round (line: Base)": _visits(rows, epochs, rank, width),
@@ -199,8 +198,8 @@ class Samples(Description):
         }
         right = {
             "the chosen member": charts.card(chosen, CARD),
-            "members that look most like it": charts.pictures(
-                near, sample, "label", TIPS, small, NEIGHBOURS
+            "members that look most like it": charts.strip(
+                near, sample, ["sample"], TIPS[:1], small, NEIGHBOURS
             ),
         }
         signals = charts.signals(epoch=state["epoch"], step=window.step, held=window.width)
