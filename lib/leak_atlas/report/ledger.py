@@ -29,7 +29,8 @@ MEANING: dict[Verdict, str] = {
     "holds": "the whole 95 % interval is on the claimed side of the border",
     "fails": "the whole 95 % interval is on the other side",
     "undecided": "the 95 % interval contains the border: the data allow both answers",
-    "underpowered": "there are too few networks or samples to see the smallest effect of interest",
+    "underpowered": "the 95 % interval contains the border and is wider than the smallest effect of "
+    "interest: more networks are needed; or the quantity could not be measured",
     "inert": "the manipulation check failed: what was varied had no effect",
 }
 MIME = "application/vnd.leakatlas.claims+json"
