@@ -22,6 +22,7 @@ import pytest
 
 from leak_atlas import audit, report
 from leak_atlas.engine import paths
+from tests.report.parts import rows as rows_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -392,7 +393,7 @@ def reports(tmp_path: Path) -> Path:
         ]
         * 3
     )
-    profile = report.profile(report.rows(["stem", "head"], [estimate] * 2), title="Nothing to see")
+    profile = report.profile(rows_of(["stem", "head"], [estimate] * 2), title="Nothing to see")
     for name, title in {
         "layers/fig01": "Where?",
         "layers/fig02": "How wide?",

@@ -13,6 +13,7 @@ from leak_atlas import audit, report
 from leak_atlas.audit import Estimate
 from leak_atlas.report import figures, sheet
 from tests.report.overlaps import overlaps
+from tests.report.parts import rows as rows_of
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4"]
 TITLE = "Disparity begins in stage 4, and this title is long enough that it has to be wrapped over a second line of text"
@@ -23,7 +24,7 @@ def near(value: float) -> Estimate:
 
 
 def series(**labels: object) -> list[dict[str, object]]:
-    return report.rows(STAGES, [near(v) for v in (0.5, 0.5, 0.49, 0.52, 0.6)], **labels)
+    return rows_of(STAGES, [near(v) for v in (0.5, 0.5, 0.49, 0.52, 0.6)], **labels)
 
 
 def texts(fig: Figure) -> str:
@@ -95,11 +96,11 @@ FIGURES = {
         title=TITLE,
     ),
     "profile, blocks": lambda: report.profile(
-        report.rows(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6))),
+        rows_of(["stem", "stage1.0", "stage1.1", "stage2.0"], map(near, (0.5, 0.5, 0.6, 0.6))),
         begins="stage2",
     ),
     "profile, one pair and two": lambda: report.profile(
-        report.rows(
+        rows_of(
             STAGES[:3],
             [
                 Estimate(0.6, -np.inf, np.inf, 1, False),
@@ -195,13 +196,13 @@ def test_series_and_facets_stand_in_the_order_of_the_rows():
 
 def test_interval_from_estimates_and_from_columns_is_the_same():
     held = pd.DataFrame({"part": STAGES, "value": [near(0.5 + i / 50) for i in range(5)]})
-    spread = report.rows(STAGES, held["value"])
+    spread = rows_of(STAGES, held["value"])
     assert report.profile(held).png() == report.profile(spread).png()
 
 
 def test_endless_intervals_leave_the_frame_and_do_not_squeeze_it():
     endless = [Estimate(0.6, -np.inf, np.inf, 1, False), Estimate(0.5, -9.0, 9.0, 2)]
-    ax = report.profile(report.rows(["stage1", "stage2"], endless)).axes[0]
+    ax = report.profile(rows_of(["stage1", "stage2"], endless)).axes[0]
     low, high = ax.get_ylim()
     assert 0.2 < low < 0.5 < 0.6 < high < 0.9
     ends = np.concatenate([path.vertices[:, 1] for path in ax.collections[0].get_paths()])

@@ -17,6 +17,7 @@ from leak_atlas.audit import Estimate
 from leak_atlas.engine import paths
 from leak_atlas.report import contents, render
 from leak_atlas.report.papers import ARXIV, PAPERS
+from tests.report.parts import rows as rows_of
 
 LOADS = re.compile(
     r"<link|@import|<script src|(?<!<a )(src|href)=.?(http|//)|url\(.?http", re.IGNORECASE
@@ -45,7 +46,7 @@ def executed(clock: str = "04:00", where: str = f"{Path.home()}/atlas") -> nbfor
     """What papermill leaves behind, with all that must not be published."""
     v4 = nbformat.v4
     fig = report.profile(
-        report.rows(["stem", "head"], [Estimate(0.5, 0.4, 0.6)] * 2), title="Nothing to see"
+        rows_of(["stem", "head"], [Estimate(0.5, 0.4, 0.6)] * 2), title="Nothing to see"
     )
     data, about = fig._repr_mimebundle_()
     slider = {

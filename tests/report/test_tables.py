@@ -60,12 +60,6 @@ def test_a_frame_is_shown_as_it_is():
     assert shown.splitlines() == ["a  b", "1  x", "2  y"]
 
 
-def test_rows_name_parts_and_series():
-    assert report.rows(["a"], [Estimate(0.5, 0.4, 0.6)], hue="x") == [
-        {"part": "a", "value": 0.5, "low": 0.4, "high": 0.6, "hue": "x"}
-    ]
-
-
 def test_every_number_has_a_face():
     numbers = [
         {

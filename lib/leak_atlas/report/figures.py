@@ -13,7 +13,9 @@ mark.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -62,6 +64,7 @@ SCALES = ("linear axes", "logarithmic axes")  # of a ROC curve
 FPR, TPR = "FPR of a sample", "TPR of a sample"  # of a plane
 CENTRE = "#d1550b"  # the one warm colour beside those of a plane
 CELLS, FINEST = 40, 64  # along an axis of a plane; at most so many where rates are counted
+GREY = {None: Look("", QUIET, "o", "-")}  # of a layer that has no series
 # no difference
 GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
 HOLLOW: dict[str, Any] = {
@@ -82,7 +85,8 @@ RING: dict[str, Any] = {
 
 def intervals(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """The intervals of `_x` and of `_y`, where the table has them."""
-    known = rows[np.isfinite(rows["_x"] + rows["_y"])]
+    is_known = np.isfinite(rows["_x"] + rows["_y"])
+    known = rows[is_known]
     style: dict[str, Any] = {"color": look.colour, "alpha": 0.55, "linewidth": 1.8, "zorder": 2}
     if "_x_low" in rows:
         ax.hlines(known["_y"], known["_x_low"], known["_x_high"], **style)
@@ -116,10 +120,18 @@ def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     ax.plot(rows["_x"], rows["_y"], color=look.colour, linestyle=look.dash, label=look.label)
 
 
-def steps(ax: Axes, rows: pd.DataFrame, look: Look, wide: float = 0.9) -> None:
+def steps(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """What two seeds on the same data differ by: a grey step for each interval."""
-    tall, label = rows["_y_high"] - rows["_y_low"], "chance: two seeds, same data"
-    ax.bar(rows["_x"], tall, wide, rows["_y_low"], color=FLOOR, zorder=0.5, label=label)
+    tall = rows["_y_high"] - rows["_y_low"]
+    ax.bar(
+        rows["_x"],
+        tall,
+        width=0.9,
+        bottom=rows["_y_low"],
+        color=FLOOR,
+        zorder=0.5,
+        label="chance: two seeds, same data",
+    )
 
 
 def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
@@ -141,9 +153,14 @@ def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 def upright(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """A line across the panel at a series' mean `_x`: dashed for the outline."""
-    colour, dash = (look.colour, "--") if look.dash == "none" else (QUIET, "-")
-    label = f"mean of {look.label}"
-    ax.axvline(rows["_x"].iloc[0], color=colour, linestyle=dash, linewidth=1.4, label=label)
+    outline = look.dash == "none"
+    ax.axvline(
+        rows["_x"].iloc[0],
+        color=look.colour if outline else QUIET,
+        linestyle="--" if outline else "-",
+        linewidth=1.4,
+        label=f"mean of {look.label}",
+    )
 
 
 def marker(**style: Any) -> Mark:
@@ -165,7 +182,6 @@ def draw(
     looks: Mapping[Any, Look] | None = None,
     hue: Column = None,
     facet: Column = None,
-    panels: Sequence[Any] = (),
     height: float,
     widest: int = 4,
     share: bool = False,
@@ -178,23 +194,21 @@ def draw(
 ) -> Sheet:
     """One panel for each value of `facet`, in it the marks of all layers, series by series.
 
-    A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `panels`
-    lays the values out otherwise than the first table has them, as a mosaic for example
-    (`sheet.panels_of`). `dress` gives a panel its scales and limits, `notes` a quiet line above.
+    A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `dress` gives a panel its scales and limits, `notes` a quiet line above.
     `null` is the y that means "no difference", or what `level` says. A key above names the series.
     `words` are what the figure says beside its numbers: its title, which is the finding, xlabel and
     ylabel.
     """
     first = layers[0][0]
     looks = looks or looks_of(levels(first, hue))
-    grid, fig = sheet.panels_of(panels or levels(first, facet), height, widest, share, width)
+    grid, fig = sheet.panels_of(levels(first, facet), height, widest, share, width)
     fig.numbers = sheet.numbers(*(table for table, _ in layers))
     key: dict[str, Any] = {}
     for panel, ax in grid.items():
         for table, mark in layers:
             here = only(table, facet, panel)
-            grey = hue is not None and hue not in table
-            for name, look in ({None: Look("", QUIET, "o", "-")} if grey else looks).items():
+            has_series = hue is None or hue in table
+            for name, look in (looks if has_series else GREY).items():
                 rows = only(here, hue, name)
                 if len(rows):
                     mark(ax, rows, look)
@@ -215,11 +229,14 @@ def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> 
     Series of the first frame stand side by side, a tenth of an inch apart, where intervals would
     cover each other; all of them within 0.6 of the way to the next name.
     """
-    parts, series = levels(frames[0], x), levels(frames[0], hue)
-    wide = (frames[0]["_y_high"] > frames[0]["_y_low"]).any()
-    apart = min(0.1 * len(parts) / room, 0.6 / len(series)) if wide else 0.0
+    first = frames[0]
+    parts = levels(first, x)
+    series = levels(first, hue)
+    apart = 0.0  # of the way to the next name
+    if (first["_y_high"] > first["_y_low"]).any():
+        apart = min(0.1 * len(parts) / room, 0.6 / len(series))
     middle = (len(series) - 1) / 2
-    aside = {name: (i - middle) * apart for i, name in enumerate(series)}
+    aside = {name: (number - middle) * apart for number, name in enumerate(series)}
     for frame in frames:
         frame["_at"] = frame[x].map(parts.index).astype(float)
         if hue in frame:
@@ -275,8 +292,11 @@ def histograms(
 
 def outlined(names: Sequence[str]) -> dict[str, Look]:
     """The looks of two distributions: the first is filled, the second an outline."""
-    known, new = looks_of(names).items()
-    return {known[0]: known[1]._replace(colour=sheet.FAINT), new[0]: new[1]._replace(dash="none")}
+    looks = looks_of(names)
+    known, new = names
+    looks[known] = looks[known]._replace(colour=sheet.FAINT)
+    looks[new] = looks[new]._replace(dash="none")
+    return looks
 
 
 def shares(
@@ -285,14 +305,18 @@ def shares(
     """What `stairs` draws of two sets of values, named in the column `who`; bins reach over all
     pairs of `every_pair`.
     """
-    both = np.concatenate([np.ravel(values) for each in every_pair for values in each])
-    low, high = np.quantile(both, [0.0, 0.999]) if both.size else (0.0, 1.0)
-    fewest = min(np.size(values) for values in pair)
+    flat = [np.ravel(values) for values in chain.from_iterable(every_pair)]
+    both = np.concatenate(flat)
+    low, high = 0.0, 1.0
+    if both.size:
+        low, high = np.quantile(both, [0.0, 0.999])
+    fewest = min(map(np.size, pair))
     bins = int(np.clip(np.sqrt(fewest) * 1.1, 8, 40))
     edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
     tables = []
     for name, values in zip(names, pair, strict=True):
-        counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
+        inside = np.clip(values, edges[0], edges[-1])
+        counts, _ = np.histogram(inside, edges)
         share = counts / max(np.size(values), 1)
         tables.append(pd.DataFrame({"who": name, "_x": edges[:-1], "_y": share}))
     return pd.concat(tables)
@@ -420,9 +444,18 @@ def path_of_centre(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """The way of the centre of mass, and where it is now."""
     ax.plot(rows["_x"], rows["_y"], color="white", linewidth=2.6, zorder=3)
     ax.plot(rows["_x"], rows["_y"], color=CENTRE, linewidth=1.2, zorder=3)
-    now: dict[str, Any] = {"color": CENTRE, "marker": "o", "markersize": 6.5, "linestyle": "none"}
-    now |= {"markeredgecolor": "white", "label": "mean over samples, and its path so far"}
-    ax.plot(rows["_x"].iloc[-1:], rows["_y"].iloc[-1:], zorder=4, **now)
+    now = rows.iloc[-1:]
+    ax.plot(
+        now["_x"],
+        now["_y"],
+        color=CENTRE,
+        marker="o",
+        markersize=6.5,
+        markeredgecolor="white",
+        linestyle="none",
+        zorder=4,
+        label="mean over samples, and its path so far",
+    )
 
 
 def rate_cells(rates: FloatArray) -> FloatArray:
@@ -431,9 +464,12 @@ def rate_cells(rates: FloatArray) -> FloatArray:
     count = round(1 / gaps.min()) if gaps.size else CELLS
     if count > 1000:  # not counted
         return np.linspace(0, 1, CELLS + 1)
-    count *= -(-8 // count)  # rates that hardly differ do not tell how finely they are counted
-    wide = -(-(count + 1) // (FINEST + 1))
-    return (np.arange(0, count + 1 + wide, wide) - 0.5) / count
+    count *= math.ceil(
+        8 / count
+    )  # rates that hardly differ do not tell how finely they are counted
+    wide = math.ceil((count + 1) / (FINEST + 1))
+    starts = np.arange(0, count + 1 + wide, wide)
+    return (starts - 0.5) / count
 
 
 # ---------------------------------------------------------------- estimates
@@ -582,8 +618,8 @@ def against_paper(
         if shown[0] < 0 < shown[1]:
             ax.axvline(0, **GUESS)
         if drawn["_y"].notna().any():
-            colour = looks[None].colour if None in looks else QUIET
-            ax.plot([], [], label=proper(source), marker="o", color=colour, **HOLLOW)
+            look = looks.get(None, GREY[None])
+            ax.plot([], [], label=proper(source), marker="o", color=look.colour, **HOLLOW)
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
     bare_marks = drawn.rename(columns=turned), marker(**HOLLOW)
@@ -693,7 +729,16 @@ def dress_logarithmic(ax: Axes, least: float) -> None:
     start = least / 2.5
     ax.plot((start, 1), (start, 1), **GUESS, label="guessing")
     ax.axvspan(start, least, color=FLOOR, linewidth=0, zorder=0.5)
-    style: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "top", "fontsize": 8}
-    place = np.sqrt(start * least), 0.97
-    ax.text(*place, "underpowered", transform=ax.get_xaxis_transform(), color=QUIET, **style)
-    ax.set(xscale="log", yscale="log", xlim=(start, 1), ylim=(start, 1.05), box_aspect=1)
+    ax.text(
+        np.sqrt(start * least),
+        0.97,
+        "underpowered",
+        transform=ax.get_xaxis_transform(),
+        color=QUIET,
+        rotation=90,
+        ha="center",
+        va="top",
+        fontsize=8,
+    )
+    ax.set(xscale="log", yscale="log", box_aspect=1)
+    ax.set(xlim=(start, 1), ylim=(start, 1.05))

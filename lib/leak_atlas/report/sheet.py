@@ -22,7 +22,6 @@ from leak_atlas.report import printed
 from leak_atlas.report.markup import png, proper
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
@@ -64,27 +63,25 @@ NARROW = 4.6  # inches: on a phone of 390 pixels letters are still 9 pixels high
 class Sheet(Figure):
     """A Figure that belongs to no window system: shown where a cell returns it, as a sharp PNG.
 
-    Its title is its description for those who cannot see it. What moves with a slider are animated
-    artists in `moving`; `still` are the pixels of the rest, once they are drawn.
+    Its title is its description for those who cannot see it.
     """
 
     finding = ""
     deeper = 0.0  # inches that long names under the panels need
     numbers: pd.DataFrame | None = None  # what is drawn
     compared: Sequence[Mapping[str, Any]] = ()  # of these, numbers that a paper prints, with ours
-    _layout_engine: Any  # of matplotlib's, which an explorer turns off
-    moving: Sequence[Artist] = ()
-    still: Any = None
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        about: dict[str, Any] = {"width": round(self.bbox.width), "alt": self.finding}
         picture = self.png()
-        # a batch's, in whose page this figure comes to stand
-        if place := os.environ.get("LEAK_ATLAS_FIGURES"):
-            about["figure"] = Path(place).name + f".fig{next(COUNTED)}"
-            self.keep(Path(place).with_name(about["figure"]))
+        about: dict[str, Any] = {"width": round(self.bbox.width), "alt": self.finding}
+        place = os.environ.get("LEAK_ATLAS_FIGURES")
+        if place:  # a batch's, in whose page this figure comes to stand
+            page = Path(place)
+            name = f"{page.name}.fig{next(COUNTED)}"
+            self.keep(page.with_name(name))
+            about["figure"] = name
         shown: dict[str, Any] = {"image/png": picture, "text/plain": f"Figure: {self.finding}"}
         if self.compared:
             shown[printed.MIME] = list(self.compared)
@@ -102,7 +99,8 @@ class Sheet(Figure):
 
     def png(self) -> str:
         """The picture in base64; the same figure gives the same bytes."""
-        self.savefig(raw := io.BytesIO(), format="png", dpi=self.dpi * SHARPER)
+        raw = io.BytesIO()
+        self.savefig(raw, format="png", dpi=self.dpi * SHARPER)
         whole = Image.open(raw).convert("RGB")
         small = whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         return png(small, optimize=True)
@@ -127,12 +125,13 @@ def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     """
     table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
     given = table[value]
+    known = table.assign(value=given)
     if len(table) and isinstance(given.iloc[0], Estimate):
         known = pd.DataFrame([vars(one) for one in given], index=table.index)
-    else:
-        known = table.assign(value=given)
-    for end, column in (("value", name), ("low", f"{name}_low"), ("high", f"{name}_high")):
-        table[column] = known.get(end, given).astype(float).clip(-FAR, FAR)
+    columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
+    for end, column in columns.items():
+        numbers = known.get(end, given).astype(float)
+        table[column] = numbers.clip(-FAR, FAR)
     return table
 
 
@@ -147,13 +146,15 @@ def limits(
     values = pd.concat([table[name] for table in tables]).dropna()
     if values.empty:
         return 0.0, 1.0
-    low, high = values.min(), values.max()
+    low = values.min()
+    high = values.max()
     reach = max(high - low, least)
     shown = [low, high]
     for table in tables:
-        ends = table.filter([f"{name}_low", f"{name}_high"]).clip(low - reach, high + reach)
-        shown += list(ends.stack())
-    if null is not None and low - 2 * reach <= null <= high + 2 * reach:
+        ends = table.filter([f"{name}_low", f"{name}_high"])
+        shown += list(ends.clip(low - reach, high + reach).stack())
+    is_near = null is not None and low - 2 * reach <= null <= high + 2 * reach
+    if is_near:
         shown.append(null)
     margin = 0.07 * reach
     return float(min(shown) - margin), float(max(shown) + margin)
@@ -180,13 +181,15 @@ class Look(NamedTuple):
 
 def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
     """A look for each series; quantities go from light to dark, names get colours that differ."""
-    ordered = len(series) > 1 and all(isinstance(name, int | float | np.number) for name in series)
+    are_numbers = [isinstance(name, int | float | np.number) for name in series]
+    ordered = len(series) > 1 and all(are_numbers)
     many = ordered or len(series) > len(MARKERS)
     colours = sns.color_palette(SEQUENTIAL if many else None, len(series))
     dashes = cycle("-" if ordered else DASHES)
     looks = {}
     for name, colour, marker, dash in zip(series, colours, cycle(MARKERS), dashes, strict=False):
-        looks[name] = Look("" if name is None else proper(str(name)), colour, marker, dash)
+        label = "" if name is None else proper(str(name))
+        looks[name] = Look(label, colour, marker, dash)
     return looks
 
 
@@ -202,43 +205,45 @@ def columns(count: int, widest: int) -> int:
 def panels_of(
     keys: Sequence[Any], height: float, widest: int = 4, share: bool = False, width: float = WIDTH
 ) -> tuple[dict[Any, Axes], Sheet]:
-    """One axes per key: a row that wraps, rows and columns where the keys are pairs, or the places
-    of a mosaic.
-
-    A mosaic is a list of rows; a key that stands in several places has one large panel.
-    """
-    rows = list(keys) if isinstance(keys[0], list) else _rows_of(keys, widest)
-    across = len(rows[0])
-    alone = len(rows) == across == 1
-    fig = Sheet(figsize=((0.8 if alone else 1.0) * width, len(rows) * height + 0.6 * alone))
-    known = [key for key in dict.fromkeys(key for row in rows for key in row) if key != ""]
-    places: Any = [[known.index(key) if key != "" else -1 for key in row] for row in rows]
-    panels = fig.subplot_mosaic(places, empty_sentinel=-1, sharex=share, sharey=share)
-    crossed = _pairs(keys) and min(len(rows), across) > 1
-    for i, key in enumerate(known):
+    """One axes per key: a row that wraps, or rows and columns where the keys are pairs."""
+    places = _places(keys, widest)
+    down = len(places)
+    across = len(places[0])
+    size = width, down * height
+    if len(keys) == 1:
+        size = 0.8 * width, height + 0.6
+    fig = Sheet(figsize=size)
+    mosaic: Any = places
+    panels = fig.subplot_mosaic(mosaic, empty_sentinel=-1, sharex=share, sharey=share)
+    crossed = _pairs(keys) and min(down, across) > 1
+    for number, key in enumerate(keys):
+        ax = panels[number]
         if crossed:
-            _name_crossed(panels[i], *key)
+            _name_crossed(ax, *key)
         else:
             parts = key if isinstance(key, tuple) else [key]
-            name_panel(panels[i], ", ".join(str(part) for part in parts if part))
+            name_panel(ax, ", ".join(str(part) for part in parts if part))
         if share:
-            panels[i].label_outer()
-    return {key: panels[i] for i, key in enumerate(known)}, fig
+            ax.label_outer()
+    return {key: panels[number] for number, key in enumerate(keys)}, fig
 
 
 def _pairs(keys: Sequence[Any]) -> bool:
     return all(isinstance(key, tuple) for key in keys)
 
 
-def _rows_of(keys: Sequence[Any], widest: int) -> list[list[Any]]:
-    """Rows of keys, "" where no panel stands."""
-    if _pairs(keys):
-        down = dict.fromkeys(row for row, _ in keys)
-        across = dict.fromkeys(column for _, column in keys)
-        return [[(row, at) if (row, at) in keys else "" for at in across] for row in down]
-    wide = columns(len(keys), widest)
-    filled = [*keys, *[""] * (-len(keys) % wide)]
-    return [filled[i : i + wide] for i in range(0, len(filled), wide)]
+def _places(keys: Sequence[Any], widest: int) -> list[list[int]]:
+    """Rows of the numbers of keys, -1 where no panel stands."""
+    if not _pairs(keys):
+        wide = columns(len(keys), widest)
+        numbers = np.pad(np.arange(len(keys)), (0, -len(keys) % wide), constant_values=-1)
+        return numbers.reshape(-1, wide).tolist()
+    number_of = {key: number for number, key in enumerate(keys)}
+    across = dict.fromkeys(column for _, column in keys)
+    places = []
+    for row in dict.fromkeys(row for row, _ in keys):
+        places.append([number_of.get((row, column), -1) for column in across])
+    return places
 
 
 def _name_crossed(ax: Axes, row: Any, column: Any) -> None:
@@ -283,7 +288,8 @@ def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     ax.set_xlim(-0.45, len(names) - 0.55)
     ax.grid(axis="x", visible=False)
     apart = 0.8 * fig.get_figwidth() / panels / len(names)  # inches
-    longest = 9 * LETTER * max(map(len, names), default=0)
+    letters = max(map(len, names), default=0)
+    longest = 9 * LETTER * letters  # inches
     style: dict[str, Any] = {}
     if longest > apart - 0.05:
         style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
@@ -306,23 +312,33 @@ def finish(
     if xlabel:
         fig.supxlabel(wrapped(xlabel, width), **AXIS)
     labels = [wrapped(label, width - 0.6, 8.5) for label in key]
-    entries = [8.5 * LETTER * max(map(len, label.split("\n"))) + 0.5 for label in labels]  # inches
-    across = len(labels) if sum(entries) < width else int(width / max(entries))
-    head = fig.legend(
-        key.values(), labels, title=wrapped(title, width, 12), ncols=max(across, 1), **HEAD
-    )
-    tall = head.get_window_extent().height / fig.dpi + 0.1 if key or title else 0.0
+    across = _across(labels, width)
+    words = wrapped(title, width, 12)
+    head = fig.legend(key.values(), labels, title=words, ncols=across, **HEAD)
+    tall = 0.0  # inches
+    if key or title:
+        tall = head.get_window_extent().height / fig.dpi + 0.1
     fig.set_size_inches(width, body + tall + fig.deeper)
     if ylabel:  # beside the panels, not beside the key above them
         middle = (body / 2 + fig.deeper) / fig.get_figheight()
         fig.supylabel(wrapped(ylabel, body - 0.5), y=middle, **AXIS)
 
 
+def _across(labels: Sequence[str], width: float) -> int:
+    """How many columns of the key fit into `width` inches, 1 at least."""
+    entries = []  # inches
+    for label in labels:
+        letters = max(map(len, label.split("\n")))
+        entries.append(8.5 * LETTER * letters + 0.5)
+    if sum(entries) < width:
+        return max(len(entries), 1)
+    return max(int(width / max(entries)), 1)
+
+
 def wrapped(text: str, room: float, size: float = 9) -> str:
     """The text in lines of at most some `room` inches at a font `size` in points."""
     letters = max(8, int(room / (size * LETTER)))
-    lines = [
-        textwrap.fill(line, letters, break_long_words=False, break_on_hyphens=False)
-        for line in proper(text).split("\n")
-    ]
+    lines = []
+    for line in proper(text).split("\n"):
+        lines.append(textwrap.fill(line, letters, break_long_words=False, break_on_hyphens=False))
     return "\n".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from leak_atlas.report import markup
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table", "rows", "table"]
+__all__ = ["Table", "table"]
 
 UNRESOLVED = "not resolved"
 LEGEND = "Not resolved: too few samples for this number, or no network with this AUC"
@@ -46,15 +46,19 @@ class Printed(float):
     """A number that is shown with the digits it came with."""
 
 
+def _printed(value: Any) -> Any:
+    return Printed(value) if isinstance(value, Real) else value
+
+
 def _cell(value: Any) -> Markup:
     """A cell as HTML: the interval in small type, so that the eye finds the estimate first."""
     if not isinstance(value, Estimate):
         return Markup("{}").format(plain(value))
     number, interval = plain(value).removesuffix(f" ({UNRESOLVED})").split(" ", 1)
     text = Markup("{} <small>{}</small>").format(number, interval)
-    return (
-        text if value.resolved else text + Markup("<br><small><i>{}</i></small>").format(UNRESOLVED)
-    )
+    if not value.resolved:
+        text += Markup("<br><small><i>{}</i></small>").format(UNRESOLVED)
+    return text
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,20 +84,18 @@ class Table:
 
     def drawn(self, kind: str) -> str:
         """The table as "html", as "md" or as "txt"."""
-        columns = {str(name): list(values) for name, values in self.frame.items()}
-        numeric = [
-            i
-            for i, each in enumerate(columns.values())
-            if not any(isinstance(value, str) for value in each)
-        ]
-        for name, each in columns.items():
-            if name.startswith("paper"):  # as printed there, with no digit more
-                columns[name] = [
-                    Printed(value) if isinstance(value, Real) else value for value in each
-                ]
         cell = _cell if kind == "html" else plain
-        rows = [[cell(value) for value in row] for row in zip(*columns.values(), strict=True)]
-        return markup.table(kind, list(columns), rows, self.caption, numeric)
+        columns = []
+        numeric = []
+        for place, (name, values) in enumerate(self.frame.items()):
+            # as printed in the paper, with no digit more
+            shown = map(_printed, values) if str(name).startswith("paper") else values
+            columns.append([cell(value) for value in shown])
+            if not any(isinstance(value, str) for value in values):
+                numeric.append(place)
+        head = [str(name) for name in self.frame.columns]
+        rows = list(zip(*columns, strict=True))
+        return markup.table(kind, head, rows, self.caption, numeric)
 
     def __str__(self) -> str:
         return self.drawn("txt")
@@ -115,32 +117,18 @@ def table(
     """
     import pandas as pd
 
-    frame = (
-        rows.reset_index(drop=True)
-        if isinstance(rows, pd.DataFrame)
-        else pd.DataFrame(list(rows), dtype=object)
-    )
-    estimates = [
-        value for name in frame.columns for value in frame[name] if isinstance(value, Estimate)
-    ]
-    notes = [
-        caption,
-        f"Paper: {paper}" if paper else "",
-        "[ ]: 95 % interval" if estimates else "",
-        "" if all(each.resolved for each in estimates) else LEGEND,
-    ]
-    return Table(frame, " ".join(f"{note.rstrip('.')}." for note in notes if note), fold)
-
-
-def rows(
-    names: Sequence[str], estimates: Iterable[Estimate], /, **labels: Any
-) -> list[dict[str, Any]]:
-    """One row for each named part, as `report.profile` takes them; `labels` say which series they
-    belong to.
-
-    Lists of several series are joined with `+`.
-    """
-    return [
-        {"part": name, "value": one.value, "low": one.low, "high": one.high, **labels}
-        for name, one in zip(names, estimates, strict=True)
-    ]
+    if isinstance(rows, pd.DataFrame):
+        frame = rows.reset_index(drop=True)
+    else:
+        frame = pd.DataFrame(list(rows), dtype=object)
+    cells = frame.to_numpy(dtype=object).ravel()
+    estimates = [value for value in cells if isinstance(value, Estimate)]
+    notes = [caption] if caption else []
+    if paper:
+        notes.append(f"Paper: {paper}")
+    if estimates:
+        notes.append("[ ]: 95 % interval")
+    if not all(each.resolved for each in estimates):
+        notes.append(LEGEND)
+    sentences = [f"{note.rstrip('.')}." for note in notes]
+    return Table(frame, " ".join(sentences), fold)
