@@ -423,9 +423,7 @@ def test_a_defence_acts_on_networks_that_leak_and_fit() -> None:
 def test_exposure_is_compared_by_ranks_among_members_alone() -> None:
     one = made(3.0, targets=200)
     alike = one | {"scores": np.exp(one["scores"])}
-    unlike = one | {"scores": -one["scores"]}
     np.testing.assert_allclose(audit.exposed_alike(one, alike), 1)
-    np.testing.assert_allclose(audit.exposed_alike(one, unlike, members=False), -1)
     assert not audit.exposed_alike(one, one | {"scores": np.zeros((200, 400))}).any()
     with pytest.raises(ValueError, match="the same samples"):
         audit.exposed_alike(one, one | {"member": ~one["member"]})

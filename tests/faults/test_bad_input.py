@@ -124,7 +124,7 @@ PARAMETERS = [
     ("lr: -0.1", "Schedule.lr takes 0 or more"),
     ("epochs: -1", "Schedule.epochs takes 1 or more"),
     ("epochs: 1.5", "epochs takes int"),
-    ("epochs: 100000000000000000000", "Schedule.epochs takes int"),
+    ("epochs: 100000000000000000000", "epochs takes int"),
     ("pixels: 4000", "Data.pixels cannot be 4000"),
     # a name that nobody knows
     ("model: resnet11", "did you mean 'resnet1"),

@@ -92,7 +92,7 @@ def test_a_misspelt_name_is_refused(given: dict, message: str) -> None:
 def test_it_compares_what_it_has_trained() -> None:
     both = variants()
     further = Sparsity(both["dense"][0])
-    found = lab.compare(both, ATTACKERS, 4, checkpoints={"dense": [1]}, also=further, workers=1)
+    found = lab.compare(both, ATTACKERS, 4, checkpoints={"dense": [1]}, also=further)
     by_hand = found.results[both["dense"].attack(LiRA(), 4)]
     assert found.variants == [*both, Checkpoint("dense", 1)]
     assert found.checkpoints == {"dense": [Checkpoint("dense", 1)]}

@@ -24,7 +24,6 @@ from leak_atlas.localization.trajectories import (
     advantage_at_gap,
     advantage_spread,
     delay,
-    displacement,
     encoding_speed,
     entry_shares,
     epochs_to_reach,
@@ -129,12 +128,10 @@ def test_rates_are_the_normal_tails(form: str) -> None:
     assert path[:, 1] == pytest.approx(stats.norm.sf(BORDER - 2), abs=0.03)
 
 
-def test_a_straight_path_has_its_length_speed_and_displacement() -> None:
+def test_a_straight_path_has_its_length_and_speed() -> None:
     path = np.array([[[0.1, 0.1], [0.1, 0.1]], [[0.1, 0.1], [0.5, 0.1]], [[0.1, 0.1], [0.9, 0.1]]])
     epochs = np.array([0, 4, 8])
     assert encoding_speed(path, epochs).tolist() == pytest.approx([0.1, 0.0])
-    assert displacement(path) == pytest.approx(0.4)
-    assert displacement(np.concatenate([path, path[:1]])) == pytest.approx(0)
 
 
 def test_states_and_entries_into_the_high_one() -> None:
@@ -173,7 +170,6 @@ def test_means_and_their_delay_are_those_of_the_normal_tails() -> None:
     middle = true_advantage(1.0)
     end = true_advantage(2.0)
     assert mean_advantage(one) == pytest.approx([0, middle, end], abs=0.01)
-    assert displacement(plane(one)) == pytest.approx(end, abs=0.01)
     assert delay(one) == pytest.approx(1 - (middle + end / 2) * 10 / 20 / end, abs=0.02)
 
 

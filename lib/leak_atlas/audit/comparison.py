@@ -31,6 +31,7 @@ Pair = tuple[Hashable, Hashable]
 Heights = Mapping[Hashable, Sequence[float]]
 NETWORK = ("test accuracy", "member accuracy")  # metrics that need no attacker
 PLACEBO = "test accuracy minus that of the other epochs"
+SLACK = 0.03  # of the share that a pruner was asked to remove
 FINDS = 0.53  # least attack accuracy of an attack that finds members; a guess has 0.5
 
 
@@ -453,7 +454,7 @@ class Comparison:
         estimate = jackknife(gap, number, effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
-    def placebo(self, attacker: str, network: Hashable = None) -> list[dict[str, Any]]:
+    def placebo(self, attacker: str) -> list[dict[str, Any]]:
         """Rows for `report.table`: what `early_stopping` gives for the network's own epochs, each
         compared with the others.
 
@@ -461,7 +462,7 @@ class Comparison:
         the most by which the comparison can favour a defence there. The first and the last epoch
         have no epochs on both sides, and are left out. ValueError as `early_stopping`.
         """
-        line = self._epochs(network)
+        line = self._epochs(None)
         rows = []
         for epoch in line[1:-1]:
             others = [one for one in line if one != epoch]
@@ -486,19 +487,19 @@ class Comparison:
         return max(named, key=lambda attacker: self.measured(variant, attacker).mean())
 
     def pruned_as_asked(
-        self, removed: Mapping[tuple[str, float], Sequence[Any]], slack: float = 0.03
+        self, removed: Mapping[tuple[str, float], Sequence[Any]]
     ) -> dict[str, bool]:
         """Whether each pruner removed the share that it was asked for: checks for `report.judge`.
 
         `removed` has the `Sparsity` of each target by pruner and sparsity. Unstructured pruners
         count weights of the network, the others filters of the convolutions. The target with the
-        smallest share counts; it may lack `slack`.
+        smallest share counts; it may lack `SLACK`.
         """
         checks = {}
         for (pruner, sparsity), steps in removed.items():
             shares = [_removed_share(self.results[step], pruner) for step in steps]
             claim = f"{pruner} removes {sparsity:.0%}"
-            checks[claim] = min(shares) > sparsity - slack
+            checks[claim] = min(shares) > sparsity - SLACK
         return checks
 
     @property

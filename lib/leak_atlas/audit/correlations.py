@@ -42,25 +42,13 @@ def correlation(
     return np.asarray(value)[()]
 
 
-def rank_correlation(
-    x: ArrayLike,
-    y: ArrayLike,
-    given: ArrayLike | None = None,
-    undefined: float = 0.0,
-) -> FloatArray:
-    """Spearman's correlation of ``x (..., n)`` and ``y (..., n)``: `correlation` of their ranks.
-
-    With ``given (..., n)``: the partial correlation, after what the ranks of one other quantity
-    explain linearly is subtracted from both.
-    """
+def rank_correlation(x: ArrayLike, y: ArrayLike, undefined: float = 0.0) -> FloatArray:
+    """Spearman's correlation of ``x (..., n)`` and ``y (..., n)``: `correlation` of their ranks."""
     from scipy.stats import rankdata
 
-    known = None
-    if given is not None:
-        known = rankdata(given, axis=-1)[..., None]
     first = rankdata(x, axis=-1)
     second = rankdata(y, axis=-1)
-    return correlation(first, second, known, undefined)
+    return correlation(first, second, undefined=undefined)
 
 
 def rank_correlation_interval(x: ArrayLike, y: ArrayLike) -> Estimate:

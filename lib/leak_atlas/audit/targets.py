@@ -150,9 +150,7 @@ def share_of_chosen(true: ArrayLike, chosen: ArrayLike) -> Estimate:
     return mean_ci(hits[some] / among[some], bounds=(0, 1))
 
 
-def paired_difference(
-    a: ArrayLike, b: ArrayLike, level: float = 0.95, design_effect: float = 1.0
-) -> Estimate:
+def paired_difference(a: ArrayLike, b: ArrayLike, design_effect: float = 1.0) -> Estimate:
     """Mean of ``a - b`` over units that were measured under both (same target, same seed); see
     `mean_ci`.
     """
@@ -160,7 +158,7 @@ def paired_difference(
     second = np.asarray(b, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
         raise ValueError(f"paired values need one shape (n,), got {first.shape} and {second.shape}")
-    return mean_ci(first - second, level, design_effect=design_effect)
+    return mean_ci(first - second, design_effect=design_effect)
 
 
 def deviations(values: ArrayLike) -> FloatArray:
@@ -230,11 +228,11 @@ def tpr_mean(found: Sequence[TargetScores], fpr: float) -> Estimate:
     return mean.widened(float(low), float(high))
 
 
-def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArray:
+def exposed_alike(one: Scored, other: Scored) -> FloatArray:
     """Are the same samples exposed? Spearman's correlation of the scores that two attacks give, of
     each target `(T,)`.
 
-    Among its members, or among its non-members: over both, membership alone would make them agree.
+    Among its members: over all samples, membership alone would make them agree.
     The attacks judge the same targets on the same samples, ValueError where not. Where all scores
     are equal the correlation is 0.
     """
@@ -245,8 +243,7 @@ def exposed_alike(one: Scored, other: Scored, members: bool = True) -> FloatArra
         raise ValueError("two attacks agree or not on the same samples of the same targets")
     correlations = []
     for own, others, inside in zip(first.scores, second.scores, first.member, strict=True):
-        side = inside == members
-        correlations.append(rank_correlation(own[side], others[side]))
+        correlations.append(rank_correlation(own[inside], others[inside]))
     return np.array(correlations)
 
 

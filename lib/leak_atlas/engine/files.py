@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
-import types
-import typing
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from leak_atlas import BadInput
+from leak_atlas.engine.shapes import shaped
 
 
 def regular(path: Path) -> Path:
@@ -97,45 +95,3 @@ def folder(path: Path, hint: str) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot write to {path}: {error.strerror or error}; {hint}") from error
-
-
-def shaped(value: Any, shape: Any, name: str) -> Any:
-    """A parsed value as `shape`: a dataclass (from its fields, unknown ones refused), a type, types
-    in types, or None.
-
-    BadInput, which says where in `name`, where the value has another shape.
-    """
-    inner, origin = typing.get_args(shape), typing.get_origin(shape)
-    if shape is Any or (origin is Literal and value in inner):
-        return value
-    if origin is types.UnionType:
-        return None if value is None and type(None) in inner else shaped(value, inner[0], name)
-    if isinstance(value, dict) and dataclasses.is_dataclass(shape):
-        return _from_fields(value, shape, name)
-    if isinstance(value, dict) and origin is dict:
-        return {key: shaped(part, inner[1], f"{name}: {key}") for key, part in value.items()}
-    if isinstance(value, list) and origin in (list, tuple):
-        parts = [shaped(part, inner[0], f"{name}: {n}") for n, part in enumerate(value)]
-        return origin(parts)
-    if shape is float and type(value) in (int, float):
-        return float(value)
-    if type(value) is shape:
-        return value
-    takes = getattr(origin or shape, "__name__", str(shape))
-    if origin is Literal:
-        takes = " or ".join(map(repr, inner))
-    raise BadInput(f"{name} takes {takes}, not {str(value)[:80]!r}")
-
-
-def _from_fields(value: dict[str, Any], shape: Any, name: str) -> Any:
-    """A dataclass of the values of its fields, all of which are needed that have no default."""
-    types_ = typing.get_type_hints(shape)
-    fields = dataclasses.fields(shape)
-    needed = {field.name for field in fields if field.default is dataclasses.MISSING}
-    for odd in value.keys() - types_.keys():
-        raise BadInput(f"{name} has an unknown field '{odd}'")
-    for missing in needed - value.keys():
-        raise BadInput(f"{name} lacks the field '{missing}'")
-    return shape(
-        **{key: shaped(part, types_[key], f"{name}: {key}") for key, part in value.items()}
-    )

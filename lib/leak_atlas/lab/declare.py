@@ -20,6 +20,7 @@ from typing import Any
 
 from leak_atlas import BadInput, lab, nearest
 from leak_atlas.engine import files, paths
+from leak_atlas.engine.shapes import shaped
 from leak_atlas.recipe import Step
 
 COMMON = "_common.yaml"
@@ -205,10 +206,9 @@ def _like(default: Any, value: Any, name: str) -> Any:
         return [_like(default[0], each, name) for each in value] if default else value
     shape = float if isinstance(default, float) else type(default)
     try:
-        return files.shaped(value, shape, name)
+        return shaped(value, shape, name)
     except BadInput as error:
-        hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if isinstance(value, str) else ""
-        raise BadInput(f"{error}, as in {default!r}{hint}") from error
+        raise BadInput(f"{error}, as in {default!r}") from error
 
 
 def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:

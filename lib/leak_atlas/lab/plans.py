@@ -3,11 +3,10 @@ takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
-from operator import methodcaller
 from typing import Any
 
 from leak_atlas import BadInput, duration
@@ -40,15 +39,13 @@ def steps_of(asked: Any) -> list[Step]:
     return list(found.values())
 
 
-def behind(
-    steps: Iterable[Step], parents: Callable[[Step], Iterable[Step]] = methodcaller("parents")
-) -> list[Step]:
+def behind(steps: Iterable[Step]) -> list[Step]:
     """Some steps and all that they rest on, each once, parents first."""
     found: dict[str, Step] = {}
 
     def walk(step: Step) -> None:
         if step.key not in found:
-            for parent in parents(step):
+            for parent in step.parents():
                 walk(parent)
             found[step.key] = step
 

@@ -21,7 +21,6 @@ def probe(
     parts: Literal["stages", "blocks"] = "stages",
     checkpoints: Mapping[str, Sequence[int]] | None = None,
     also: Any = (),
-    workers: int | None = None,
 ) -> ProbeComparison:
     """Trains the missing pairs, measures their distances, attacks M_h1: the one call of `realize`
     of a page.
@@ -32,7 +31,6 @@ def probe(
     - `checkpoints`: epochs at which M_h1 of a variant is attacked too, as early stopping; each
       becomes a `Checkpoint` in `comparison.half`
     - `also`: further recipes, realized in the same call: read `comparison.results[recipe]`
-    - `workers`: as `realize`, which says what is raised
     """
     distances, wholes = {}, {}
     targets: dict[Hashable, Population] = {}
@@ -53,7 +51,7 @@ def probe(
     first = tuple(next(iter(variants.values())))
     floor = seed_floors(first, parts)
     further = self_audit(first), also
-    results = lab.realize(distances, wholes, halves, attacks, floor, further, workers=workers)
+    results = lab.realize(distances, wholes, halves, attacks, floor, further)
     return ProbeComparison(
         results,
         distances,

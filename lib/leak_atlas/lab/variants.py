@@ -36,7 +36,6 @@ def compare(
     shadows: Mapping[Hashable, Population] | None = None,
     checkpoints: Mapping[Hashable, Epochs] | None = None,
     also: Any = (),
-    workers: int | None = None,
 ) -> Comparison:
     """Trains what is missing, attacks it, and compares: the one call of `realize` of a page.
 
@@ -49,7 +48,6 @@ def compare(
     - `checkpoints`: epochs at which a variant is compared too, as early stopping, with their
       populations where these differ from `population.at(epoch)`; each becomes a `Checkpoint`
     - `also`: further recipes, realized in the same call: read `comparison.results[recipe]`
-    - `workers`: as `realize`
 
     Raises BadInput on a name in `only`, `shadows` or `checkpoints` that nothing has, and what
     `realize` raises.
@@ -73,7 +71,7 @@ def compare(
                 others = (shadows or {}).get(variant)
                 attacks[variant, name] = population.attack(attacker, targets, others)
     signals = {variant: each.signals()[:targets] for variant, each in networks.items()}
-    results = lab.realize(attacks, signals, also, workers=workers)
+    results = lab.realize(attacks, signals, also)
     return Comparison.of(results, signals, attacks, epochs)
 
 

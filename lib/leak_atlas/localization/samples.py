@@ -151,11 +151,11 @@ def loss_rise(
     return paired_difference(with_treatment, without)
 
 
-def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
+def exposure(scored: Scored) -> dict[str, NDArray]:
     """How much an attack's score of each sample depends on its membership, as a ranking.
 
     The mean score over targets that trained on the sample minus the mean over the others. Samples
-    that fewer than `least` targets have on a side are left out.
+    that no target has on a side are left out.
     """
     import pandas as pd
 
@@ -166,11 +166,8 @@ def exposure(scored: Scored, least: int = 1) -> dict[str, NDArray]:
             "score": np.ravel(scored["scores"]),
         }
     )
-    scores = table.groupby(["index", "member"])["score"]
-    means = scores.mean().unstack()
-    targets = scores.size().unstack(fill_value=0)
-    known = targets.min(axis=1) >= max(1, least)
-    difference = (means[True] - means[False])[known]
+    means = table.groupby(["index", "member"])["score"].mean().unstack()
+    difference = (means[True] - means[False]).dropna()
     return {"score": difference.to_numpy(), "index": difference.index.to_numpy()}
 
 

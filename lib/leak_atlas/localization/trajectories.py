@@ -191,13 +191,6 @@ def centre_of_mass(path: FloatArray) -> FloatArray:
     return path.mean(axis=2)
 
 
-def displacement(path: FloatArray) -> float:
-    """Distance of the centre of mass at the last checkpoint from that at the first."""
-    centre = centre_of_mass(path)
-    moved = centre[-1] - centre[0]
-    return float(np.linalg.norm(moved))
-
-
 def delay(
     trajectory: Trajectory,
     rule: Rule = 0.1,

@@ -38,9 +38,9 @@ def audited_model(weights: str, data: str, setup: Setup) -> State:
     return import_model(weights, setup)
 
 
-def import_model(file: str | Path, setup: Setup, row: int = 0) -> ImportedModel:
-    """The weights of a safetensors file as a state of `setup.model`, which was trained as row `row`
-    of the design.
+def import_model(file: str | Path, setup: Setup) -> ImportedModel:
+    """The weights of a safetensors file as a state of `setup.model`, which was trained as row 0 of
+    the design.
 
     It is signalled, scored, attacked, edited and trained on as any state is. BadInput where
     weights, architecture, stages, data and design do not fit each other (`refuse_misfits`).
@@ -52,10 +52,10 @@ def import_model(file: str | Path, setup: Setup, row: int = 0) -> ImportedModel:
     return ImportedModel(
         setup.data,
         setup.design,
-        row,
+        0,
         setup.model,
         imported.digest(path),
-        model_seed(setup.seed, row),
+        model_seed(setup.seed, 0),
         setup.precision,
         str(path),
     )

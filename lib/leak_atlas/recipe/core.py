@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
-import math
-import sys
-import types
 import typing
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
-from leak_atlas import BadInput, nearest
+from leak_atlas import BadInput
 from leak_atlas.engine import digests as code
+from leak_atlas.engine.shapes import MOST, Within, is_number, shaped
 
 __all__ = [
     "KINDS",
@@ -35,16 +32,6 @@ CODE = "own code"  # in a record; no field can have this name
 # Counts "parameters", or "flops" of the forward pass of one sample, of a network (its data, its
 # model) from a part on.
 Count = Callable[..., float]
-
-MOST = {int: 2.0**53, float: sys.float_info.max}  # of these and below JSON keeps every digit
-
-
-class Within(NamedTuple):
-    """The least and the largest value of a field, as `Annotated[int, Within(1)]` declares them."""
-
-    least: float
-    most: float = math.inf
-
 
 Whole = Annotated[int, Within(0)]
 Positive = Annotated[int, Within(1)]
@@ -79,56 +66,6 @@ def _field(field: dataclasses.Field[Any], kind: Any) -> Field:
     default = factory() if callable(factory) else field.default
     recorded = field.metadata.get("recorded", field.name)
     return Field(field.name, kind, default, recorded, field.metadata.get("owners", ()))
-
-
-def _fit(owner: str, value: Any, kind: Any) -> Any:
-    """The value of a field as its declared type, so that 1 and 1.0 have one key. BadInput where it
-    does not fit.
-    """
-    origin = typing.get_origin(kind)
-    options = typing.get_args(kind)
-    if origin is Annotated:
-        return _between(owner, _fit(owner, value, options[0]), options[1])
-    if origin in (types.UnionType, typing.Union):
-        return _one_of(owner, value, options)
-    if origin is Literal:
-        if value in options:
-            return value
-        raise BadInput(f"{owner} cannot be {value!r}{nearest(str(value), [*map(str, options)])}")
-    if origin is tuple and isinstance(value, list | tuple):
-        return tuple(_fit(owner, item, options[0]) for item in value)
-    if kind in MOST and _countable(value, kind):
-        return kind(value)
-    if kind not in MOST and origin is None and isinstance(value, kind):
-        return value
-    wanted = getattr(kind, "__name__", str(kind))
-    of_yaml = isinstance(value, str) and kind in MOST
-    hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if of_yaml else ""
-    raise BadInput(f"{owner} takes {wanted}, not {value!r}{hint}")
-
-
-def _countable(value: Any, kind: type) -> bool:
-    """Whether JSON keeps a value as an int or a float."""
-    number = isinstance(value, int | kind) and not isinstance(value, bool)
-    return number and abs(value) <= MOST[kind]
-
-
-def _between(owner: str, number: float, limits: Within) -> float:
-    if limits.least <= number <= limits.most:
-        return number
-    upper = "or more" if limits.most == math.inf else f"to {limits.most:g}"
-    raise BadInput(f"{owner} takes {limits.least:g} {upper}, not {number!r}")
-
-
-def _one_of(owner: str, value: Any, kinds: tuple[Any, ...]) -> Any:
-    """The value as the first of some types that it fits; what the last one says where none does."""
-    if value is None and type(None) in kinds:
-        return None
-    *others, last = [kind for kind in kinds if kind is not type(None)]
-    for kind in others:
-        with contextlib.suppress(BadInput):
-            return _fit(owner, value, kind)
-    return _fit(owner, value, last)
 
 
 def only_of(*owners: str, default: Any) -> Any:
@@ -180,10 +117,10 @@ class Recipe:
     def __post_init__(self) -> None:
         for name, kind, *_ in fields_of(type(self)):
             value = getattr(self, name)
-            fits = type(value) is kind and (kind not in MOST or _countable(value, kind))
+            fits = type(value) is kind and (kind not in MOST or is_number(value, kind))
             if not fits:
                 owner = f"{type(self).__name__}.{name}"
-                object.__setattr__(self, name, _fit(owner, value, kind))
+                object.__setattr__(self, name, shaped(value, kind, owner))
         self.verify()
 
     def verify(self) -> None:

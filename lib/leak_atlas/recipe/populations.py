@@ -106,7 +106,7 @@ class Population:
         """The complement pair of each model, or its row where it has none."""
         return tuple(state.training.design.pair(state.training.row) for state in self.states)
 
-    def halvings(self, number: int = 4, seed: int = 0) -> tuple[tuple[Population, Population], ...]:
+    def halvings(self, number: int = 4) -> tuple[tuple[Population, Population], ...]:
         """Random divisions of the models in two halves that share neither a model nor a complement
         pair.
 
@@ -114,10 +114,12 @@ class Population:
         (`leak_atlas.localization.trajectories.across_halves`).
         """
         pairs = sorted(set(self.pairs))
-        return tuple(
-            self._divided({*random.Random(f"{seed} {k}").sample(pairs, len(pairs) // 2)})
-            for k in range(number)
-        )
+        divisions = []
+        for k in range(number):
+            draws = random.Random(f"0 {k}")
+            chosen = draws.sample(pairs, len(pairs) // 2)
+            divisions.append(self._divided(set(chosen)))
+        return tuple(divisions)
 
     def _divided(self, chosen: set[int]) -> tuple[Population, Population]:
         """The models of the chosen complement pairs, and the others."""
@@ -364,8 +366,8 @@ class Pair:
     def distance(self, parts: Literal["stages", "blocks"] = "stages") -> Distance:
         return Distance(self.whole, self.half, parts)
 
-    def similarity(self, parts: Literal["stages", "blocks"] = "stages") -> Similarity:
-        return Similarity(self.whole, self.half, parts)
+    def similarity(self) -> Similarity:
+        return Similarity(self.whole, self.half)
 
 
 def seed_floors(

@@ -129,7 +129,9 @@ class Cost(Step):
     revision: ClassVar = 3
 
     of: tuple[Train, ...]
-    rounds: Positive = 5  # of times that were measured once; like `epochs` only part of the key
+    # These two have no effect: an older version measured times in so many rounds of so many epochs.
+    # They stay because keys of stored results hold them.
+    rounds: Positive = 5
     epochs: int = 4
 
     def verify(self) -> None:

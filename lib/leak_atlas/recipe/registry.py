@@ -12,10 +12,11 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 from leak_atlas import BadInput, nearest, reason, typed
-from leak_atlas.engine import files, paths
+from leak_atlas.engine import paths
+from leak_atlas.engine.shapes import shaped
 
 __all__ = [
     "DESCRIPTION",
@@ -127,8 +128,8 @@ def _entry(name: str, table: dict[str, Any], classes: dict[str, list[str]]) -> E
         values[field] = [File(*map(str, row)) for row in table[field]]
     if isinstance(table.get("classes"), str):
         values["classes"] = classes[table["classes"]]
-    entry: Entry = files.shaped(values, Entry, "it")
-    return entry
+    kinds = get_type_hints(Entry)
+    return Entry(**{field: shaped(value, kinds[field], field) for field, value in values.items()})
 
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))

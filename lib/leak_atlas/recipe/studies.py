@@ -535,7 +535,6 @@ class TrajectoryStudy(Study):
         self,
         number: int,
         epochs: Sequence[int] | None = None,
-        permuted: int | None = None,
     ) -> list[list[dict[int, Attack]]]:
         """LiRA against both halves of the networks, which share no shadow model, in several random
         divisions.
@@ -543,11 +542,9 @@ class TrajectoryStudy(Study):
         chosen = self.checkpoints if epochs is None else epochs
 
         def attacked(half: Population) -> dict[int, Attack]:
-            return half.attack_over_time(LiRA(), chosen, permuted)
+            return half.attack_over_time(LiRA(), chosen)
 
-        return [
-            [attacked(first), attacked(second)] for first, second in self.trained.halvings(number)
-        ]
+        return [[*map(attacked, halves)] for halves in self.trained.halvings(number)]
 
     def attacked_halves(
         self, attacker: Attacker, teachers: int | None = None
