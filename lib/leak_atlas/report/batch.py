@@ -173,7 +173,8 @@ class Run:
 
         def done(outcome: Outcome) -> None:
             say(outcome)
-            for name in [name for name, missing in self.needs.items() if outcome.key in missing]:
+            waiting = [name for name, missing in self.needs.items() if outcome.key in missing]
+            for name in waiting:
                 self.needs[name].discard(outcome.key)
                 if outcome.error:
                     del self.needs[name]
@@ -190,14 +191,11 @@ class Run:
 
     def execute_ready(self) -> None:
         """Executes the notebooks that wait for no job."""
-        for name in [name for name, missing in self.needs.items() if not missing]:
+        ready = [name for name, missing in self.needs.items() if not missing]
+        for name in ready:
             del self.needs[name]
-            self.execute(name)
-
-    def execute(self, name: str) -> None:
-        self.running[name] = self.pool.submit(
-            execute, self.folder, self.chosen[name], self.given[name]
-        )
+            work = self.folder, self.chosen[name], self.given[name]
+            self.running[name] = self.pool.submit(execute, *work)
 
     def collect(self, wait: bool) -> None:
         """Reports the executions that have ended, or waits for all of them."""
@@ -220,10 +218,7 @@ class Run:
         """The page that lists all notebooks, and the exit code."""
         try:
             contents.index(self.folder)
-        except (
-            OSError,
-            BadInput,
-        ) as error:  # results are kept; the page that lists them has no room
+        except (OSError, BadInput) as error:  # the disk is full; results are kept
             self.errors["index"] = str(error)
         executed = len(self.chosen.keys() - self.errors.keys())
         index = f"{paths.shown(self.folder)}/index.html"
@@ -233,10 +228,12 @@ class Run:
 
 def _failures(errors: dict[str, str], code: int) -> int:
     """Prints what failed and why, a reason once; `code`, or 0 where nothing failed."""
-    for why in dict.fromkeys(errors.values()):
-        names = [name for name, each in errors.items() if each == why]
-        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
-        print(f"failed: {', '.join(names[:2])}{more}: {why}", file=sys.stderr)
+    names: dict[str, list[str]] = {}
+    for name, why in errors.items():
+        names.setdefault(why, []).append(name)
+    for why, failed in names.items():
+        more = f" and {len(failed) - 2} more" if len(failed) > 2 else ""
+        print(f"failed: {', '.join(failed[:2])}{more}: {why}", file=sys.stderr)
     return code if errors else 0
 
 
@@ -271,9 +268,11 @@ def _headed(notebook: Notebook, run: str, given: Given) -> Any:
     text = copy.deepcopy(notebook.text)
     first = next(cell for cell in text.cells if cell.cell_type == "markdown")
     title, *rest = first.source.split("\n", 1)
-    name = "Your own logits" if run == contents.OWN else f"Profile {run}"
-    sizes = ": ".join(filter(None, [name, _sizes(notebook, given)]))
-    first.source = "\n".join([title, "", f"*{sizes}*", *rest])
+    line = "Your own logits" if run == contents.OWN else f"Profile {run}"
+    sizes = _sizes(notebook, given)
+    if sizes:
+        line = f"{line}: {sizes}"
+    first.source = "\n".join([title, "", f"*{line}*", *rest])
     return text
 
 
@@ -309,10 +308,14 @@ def _prepare(folder: Path, notebook: Notebook, final: Path) -> None:
     """The environment of the notebook's kernel; what kernels say to nobody goes to a log."""
     log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
-    known = [os.environ.get("PYTHONPATH", ""), str(notebook.path.parent)]  # modules beside it
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, known))
-    os.environ |= {"LEAK_ATLAS_PROGRESS": "log", "OMP_NUM_THREADS": "1"}
-    os.environ["LEAK_ATLAS_FIGURES"] = f"{final.with_suffix('')}"  # figures lie beside their page
+    known = os.environ.get("PYTHONPATH", "")
+    beside = str(notebook.path.parent)  # modules of the notebook
+    os.environ |= {
+        "PYTHONPATH": f"{known}{os.pathsep}{beside}" if known else beside,
+        "LEAK_ATLAS_PROGRESS": "log",
+        "OMP_NUM_THREADS": "1",
+        "LEAK_ATLAS_FIGURES": str(final.with_suffix("")),  # figures lie beside their page
+    }
 
 
 def _execute(folder: Path, notebook: Notebook, given: Given, draft: Path, aloud: bool) -> None:

@@ -167,8 +167,11 @@ def _disagreements(reports: Sequence[Entry]) -> list[str]:
     for report in reports:
         for row in report["claims"]:
             verdicts[row["name"]].add(row["verdict"])
-    rows = summary.headlines(reports[0]["claims"])
-    return [row["text"] for row in rows if {"holds", "fails"} <= verdicts[row["name"]]]
+    texts = []
+    for row in summary.headlines(reports[0]["claims"]):
+        if {"holds", "fails"} <= verdicts[row["name"]]:
+            texts.append(row["text"])
+    return texts
 
 
 def _answers(questions: Sequence[Entry]) -> list[tuple[Paper, str, Entry]]:

@@ -118,11 +118,12 @@ class Claims:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         head = ("Claim", RULE, "Origin", "Control")
         rows = [(item.text, item.rule, item.origin, item.control) for item in self.items]
-        least = " and ".join(f"{name} at least {value:g}" for name, value in self.regime.items())
-        shown: dict[str, Any] = {"head": head, "rows": rows}
-        if least:
-            shown["caption"] = f"Regime in which they are meant: {least}"
-        return {"text/html": table("html", **shown), "text/plain": table("txt", **shown)}
+        least = [f"{name} at least {value:g}" for name, value in self.regime.items()]
+        caption = f"Regime in which they are meant: {' and '.join(least)}" if least else ""
+        return {
+            "text/html": table("html", head, rows, caption),
+            "text/plain": table("txt", head, rows, caption),
+        }
 
 
 def claims(*items: Claim, regime: Mapping[str, float] | None = None) -> Claims:
@@ -211,15 +212,21 @@ def outside(row: Mapping[str, Any]) -> list[str]:
 
 def weight(row: Mapping[str, Any]) -> str:
     """Units, and what could be seen: `n = 10, ± 0.012, smallest effect of interest 0.02`."""
-    parts = [f"n = {row['n']:,}".replace(",", " ")] if row["n"] else []
-    if row.get("power") is not None:
-        half = (row["high"] - row["low"]) / 2
-        parts.append(f"± {digits(half)}")
-        if row["power"] > 0:
-            least = half / row["power"]
-            smaller = row["verdict"] == "holds" and border(row) == 0 and abs(row["value"]) < least
-            note = " (the measured effect is smaller)" if smaller else ""
-            parts.append(f"smallest effect of interest {least:.2g}{note}")
+    parts = []
+    if row["n"]:
+        number = f"{row['n']:,}".replace(",", " ")
+        parts.append(f"n = {number}")
+    power = row.get("power")
+    if power is None:
+        return ", ".join(parts)
+    half = (row["high"] - row["low"]) / 2
+    parts.append(f"± {digits(half)}")
+    if power > 0:
+        least = half / power
+        is_positive = row["verdict"] == "holds" and border(row) == 0
+        is_smaller = is_positive and abs(row["value"]) < least
+        note = " (the measured effect is smaller)" if is_smaller else ""
+        parts.append(f"smallest effect of interest {least:.2g}{note}")
     return ", ".join(parts)
 
 
@@ -234,9 +241,10 @@ def shown(row: Mapping[str, Any]) -> list[str]:
     border an end lies.
     """
     numbers = [row["value"], row["low"], row["high"]]
-    ends = [end for end in numbers[1:] if end is not None and abs(end) != abs(border(row))]
+    rule = abs(border(row))
+    ends = {abs(end) for end in numbers[1:] if end is not None} - {rule}
     places = 3
-    while places < 6 and any(round(abs(end), places) == abs(border(row)) for end in ends):
+    while places < 6 and rule in [round(end, places) for end in ends]:
         places += 1
     return [digits(number, places) for number in numbers]
 
@@ -267,8 +275,9 @@ def page_of_claims(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         for name, (value, least) in row.get("learnt", {}).items():
             learnt[name] = requirement(name, value, least)
-    regime = f"Networks: {', '.join(learnt.values())}." if learnt else ""
-    return f'<div id="verdicts">{drawn_claims("html", rows, regime)}</div>'
+    caption = f"Networks: {', '.join(learnt.values())}." if learnt else ""
+    table_of_claims = drawn_claims("html", rows, caption)
+    return f'<div id="verdicts">{table_of_claims}</div>'
 
 
 def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = "") -> str:
@@ -365,5 +374,8 @@ def _finite(number: float) -> float | None:
 
 def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
     """The judged claims that an executed notebook shows, in order."""
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
-    return [dict(row) for output in outputs for row in output.get("data", {}).get(MIME, ())]
+    rows = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            rows += output.get("data", {}).get(MIME, ())
+    return [dict(row) for row in rows]

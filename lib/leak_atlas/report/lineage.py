@@ -4,7 +4,6 @@ widened, self-audits.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,8 @@ from leak_atlas.report.markup import drawn, table
 from leak_atlas.report.tables import plain
 
 __all__ = ["Provenance", "provenance"]
+
+CLEAN = "✓ a blind classifier on the inputs cannot"  # of a self-audit
 
 
 @dataclass(frozen=True)
@@ -52,35 +53,51 @@ def provenance(
     controls were set. `extra` adds lines.
     """
     every = [*results.steps, *getattr(results, "trainings", [])]
-    steps = list({step.key: step for step in every}.values())
-    kinds = Counter(type(step).__name__ for step in steps)
-    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    metas = [results.meta(step) for step in steps]
-    metas = [meta for meta in metas if meta]
-    designs = [getattr(step, "design", None) for step in steps]
+    steps = list(dict.fromkeys(every))
+    by_kind: dict[str, list[Any]] = {}
+    for step in steps:
+        by_kind.setdefault(type(step).__name__, []).append(step)
+    counts = [f"{len(alike)} {kind}" for kind, alike in by_kind.items()]
     lines = {
-        "Steps behind this page": f"{len(steps)}: {counts}" if steps else "none",
-        "Seeds": _list(getattr(each, "seed", None) for each in [*steps, *designs]),
-        "Device": _list(meta["device"] for meta in metas),
-        "Training time": _time([step for step in steps if type(step).__name__ == "Train"], results),
-        "Versions": _list(
-            f"{name} {of}" for meta in metas for name, of in meta["versions"].items()
-        ),
-        "Computed": _list(str(meta["finished"])[:10] for meta in metas),
+        "Steps behind this page": f"{len(steps)}: {', '.join(counts)}" if steps else "none",
+        "Seeds": _seeds(steps),
+        **_circumstances(steps, results),
         "Targets are each other's shadows": _widened(steps),
     }
     for name, value in extra.items():
         lines[name.capitalize()] = plain(value)
-    for step in steps:
-        if type(step).__name__ == "SelfAudit":
-            lines[f"Self-audit of {step.data.name}"] = _audited(results[step])
+    for step in by_kind.get("SelfAudit", ()):
+        lines[f"Self-audit of {step.data.name}"] = _audited(results[step])
     shown = tuple(line for line in lines.items() if line[1])
     return Provenance(shown, rules(seed, pilots), seed in pilots)
 
 
-def _time(trainings: Sequence[Any], results: Any) -> str:
-    seconds = [results.meta(step).get("seconds", 0.0) for step in trainings]
-    return f"{duration(sum(seconds))} in {len(seconds)} trainings" if seconds else ""
+def _seeds(steps: Sequence[Any]) -> str:
+    designs = [getattr(step, "design", None) for step in steps]
+    return _list(getattr(seeded, "seed", None) for seeded in (*steps, *designs))
+
+
+def _circumstances(steps: Sequence[Any], results: Any) -> dict[str, str]:
+    """On what, for how long, with which versions and when these steps were computed."""
+    seconds = []
+    devices = []
+    days = []
+    versions: list[str] = []
+    for step in steps:
+        meta = results.meta(step)
+        if type(step).__name__ == "Train":
+            seconds.append(meta.get("seconds", 0.0))
+        if meta:
+            devices.append(meta["device"])
+            days.append(str(meta["finished"])[:10])
+            versions += [f"{name} {version}" for name, version in meta["versions"].items()]
+    trained = f"{duration(sum(seconds))} in {len(seconds)} trainings" if seconds else ""
+    return {
+        "Device": _list(devices),
+        "Training time": trained,
+        "Versions": _list(versions),
+        "Computed": _list(days),
+    }
 
 
 def rules(seed: int | None, pilots: Sequence[int]) -> str:
@@ -117,11 +134,11 @@ def _widened(steps: Iterable[Any]) -> str:
 def _audited(arrays: Mapping[str, Any]) -> str:
     """Is the tool itself honest? What the self-audit of a population found."""
     count = int(sum(arrays["duplicates"]))
-    findings = [f"{'✗' if count else '✓'} {count or 'no'} duplicates across splits"]
-    if "blind" in arrays:
-        value, low, high = map(float, arrays["blind"])
-        auc = Estimate(value, low, high)
-        mark, can = ("✗", "can") if auc.low > 0.5 else ("✓", "cannot")
-        text = f"a blind classifier on the inputs {can} tell members from non-members"
-        findings.append(f"{mark} {text}: AUC {auc:.3f}")
-    return "; ".join(findings)
+    mark = "✗" if count else "✓"
+    duplicates = f"{mark} {count or 'no'} duplicates across splits"
+    if "blind" not in arrays:
+        return duplicates
+    value, low, high = map(float, arrays["blind"])
+    auc = Estimate(value, low, high)
+    finding = "✗ a blind classifier on the inputs can" if low > 0.5 else CLEAN
+    return f"{duplicates}; {finding} tell members from non-members: AUC {auc:.3f}"

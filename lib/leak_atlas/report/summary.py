@@ -94,15 +94,22 @@ def networks(rows: Iterable[Row]) -> str:
     "" where the claims were judged before this was kept.
     """
     rows = [row for row in rows if "learnt" in row]
-    learnt = {name: value for row in rows for name, value in row["learnt"].items()}
+    learnt: dict[str, Any] = {}
+    margins = {}
+    for row in rows:
+        learnt |= row["learnt"]
     if not learnt:
         return "this page sets no least accuracy" if rows else ""
-    nearest = sorted(learnt, key=lambda name: (learnt[name][0] or 0.0) - learnt[name][1])[:NAMED]
-    named = {name: pair for name, pair in learnt.items() if name in nearest}
-    text = ", ".join(requirement(name, *pair) for name, pair in named.items())
+    for name, (value, least) in learnt.items():
+        margins[name] = (value or 0.0) - least
+    nearest = sorted(margins, key=margins.__getitem__)[:NAMED]
+    named = [requirement(name, *pair) for name, pair in learnt.items() if name in nearest]
+    text = ", ".join(named)
     if len(learnt) > NAMED:
         text += f", and {len(learnt) - NAMED} more"
-    return text + UNTRAINED if any(row.get("outside") for row in rows) else text
+    if any(row.get("outside") for row in rows):
+        text += UNTRAINED
+    return text
 
 
 def short(rows: Sequence[Row]) -> str:
