@@ -249,8 +249,9 @@ def _example(file: Path) -> str:
     from leak_atlas.own import logits
 
     if file.exists() or file.suffix != ".npz":
-        why = f"{file} is there already or no .npz; name another"
-        raise BadInput(f"--example makes a new .npz, and {why}")
+        raise BadInput(
+            f"--example makes a new .npz, and {file} is there already or no .npz; name another"
+        )
     logits.save(file, logits.example())
     return f"{file} is ready; audit it: {typed(f'leak-atlas audit {quote(str(file))}')}"
 

@@ -241,8 +241,9 @@ def _classes(y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     classes = tuple(map(str, names))
     printable = "".join(classes).isprintable()
     if len(classes) < 2 or not printable:
-        why = "two or more are needed, named in printable letters"
-        raise BadInput(f"classes {classes[:3]!a}; {why}")
+        raise BadInput(
+            f"classes {classes[:3]!a}; two or more are needed, named in printable letters"
+        )
     return classes, labels
 
 
@@ -294,8 +295,10 @@ def _describe(ready: Path, entry: Entry) -> None:
 def _check_request(name: str, seed: int, size: int | None) -> None:
     """BadInput where a set cannot have that name, seed or size, whatever its files hold."""
     if name in registry.ENTRIES or not registry.NAME.fullmatch(name):
-        why = "use a-z, 0-9, '.', '_', '-', and no name of a set that comes with the library"
-        raise BadInput(f"a set of your own cannot have the name {name!r}: {why}")
+        raise BadInput(
+            f"a set of your own cannot have the name {name!r}: use a-z, 0-9, '.', '_', '-', and no "
+            "name of a set that comes with the library"
+        )
     at = registry.folder(name)
     if at.exists():
         raise BadInput(f"{name} is there already; remove {at.parent}, or choose another name")
@@ -308,9 +311,10 @@ def _check_request(name: str, seed: int, size: int | None) -> None:
 def _check_labels(y: np.ndarray, samples: int) -> None:
     """BadInput where labels are not one whole number or name for each of so many samples."""
     if y.shape != (samples,) or y.dtype.kind not in "biuU":
-        what = f"the labels are {y.dtype} of shape {y.shape}"
-        needed = f"({samples},) whole numbers or names are needed"
-        raise BadInput(f"{what}; {needed}")
+        raise BadInput(
+            f"the labels are {y.dtype} of shape {y.shape}; ({samples},) whole numbers or names are "
+            "needed"
+        )
 
 
 def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -> None:
@@ -340,5 +344,7 @@ def _check_original(name: str, facts: tuple[object, ...]) -> None:
         return
     expected = original.size, "bits", (original.bits,), original.classes
     if facts != expected:
-        known = f"{original.size:,} samples of {original.bits} bits in {original.classes} classes"
-        raise BadInput(f"{name} has {known}; these files do not: take {original.archive}")
+        raise BadInput(
+            f"{name} has {original.size:,} samples of {original.bits} bits in {original.classes} "
+            f"classes; these files do not: take {original.archive}"
+        )

@@ -49,8 +49,9 @@ def fill(x: np.ndarray, images: np.ndarray | Iterable[Path], size: int | None = 
         if size is not None:
             image = cropped(image, size)
         if (image.height, image.width) != (height, width):
-            found = f"{image.height} x {image.width} pixels"
-            raise BadInput(f"{source} has {found}, not {height} x {width}")
+            raise BadInput(
+                f"{source} has {image.height} x {image.width} pixels, not {height} x {width}"
+            )
         x[place] = np.asarray(image).reshape(x.shape[1:])
 
 

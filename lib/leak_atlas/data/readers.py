@@ -110,8 +110,9 @@ def _read(entry: Entry, source: Path) -> Read:
     with sources.reading(f"{entry.name}: the files in {source}", remedy):
         samples, labels = READERS[entry.format](entry, source)
     if len(labels) != entry.size:
-        why = f"{source} has {len(labels):,} samples, not {entry.size:,}"
-        raise BadInput(f"{entry.name}: {why}; {remedy}")
+        raise BadInput(
+            f"{entry.name}: {source} has {len(labels):,} samples, not {entry.size:,}; {remedy}"
+        )
     return samples, labels.astype(np.int64)
 
 
@@ -162,8 +163,9 @@ def _digests(entry: Entry) -> dict[str, str]:
         note = json.loads(text)
         if note["digest"] == entry.digest:
             return dict(note["sha256"])
-    why = f"{at} was prepared from other files than those known by this version"
-    raise BadInput(f"{why}; {_again(entry)}")
+    raise BadInput(
+        f"{at} was prepared from other files than those known by this version; {_again(entry)}"
+    )
 
 
 def _prepared(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
@@ -186,8 +188,7 @@ def _verify(entry: Entry) -> None:
         path = folder / name
         digest = _sha256(path) if path.is_file() else "missing"
         if digest != expected:
-            why = f"SHA-256 is {digest}, expected {expected}"
-            raise BadInput(f"{path}: {why}; {_again(entry)}")
+            raise BadInput(f"{path}: SHA-256 is {digest}, expected {expected}; {_again(entry)}")
 
 
 def _sha256(path: Path) -> str:
@@ -236,9 +237,10 @@ def preparing(at: Path) -> Iterator[Path]:
             if not at.exists():
                 os.replace(ready, at)
     except OSError as error:
-        why = f"cannot prepare {at} ({reason(error)})"
-        remedy = "free some space, or name another folder by LEAK_ATLAS_DATA"
-        raise BadInput(f"{why}; {remedy}") from error
+        raise BadInput(
+            f"cannot prepare {at} ({reason(error)}); free some space, or name another folder by "
+            "LEAK_ATLAS_DATA"
+        ) from error
 
 
 def write(

@@ -84,8 +84,9 @@ def _fetch(entry: Entry, into: Path) -> None:
         for file in wanted:
             store.fetch(file.name, progressbar=True)
     except (OSError, ValueError) as error:  # a ValueError where the digest is another
-        why = f"{entry.name} could not be downloaded ({reason(error)})"
-        raise BadInput(f"{why}; {bring(entry)}") from error
+        raise BadInput(
+            f"{entry.name} could not be downloaded ({reason(error)}); {bring(entry)}"
+        ) from error
 
 
 def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
@@ -109,8 +110,9 @@ def check(entry: Entry, name: str, digest: str, expected: str) -> None:
     """BadInput where a digest is not the pinned one."""
     if digest != expected:
         kind = "SHA-256" if entry.embedded else "MD5"
-        why = f"the {kind} of {name} is {digest}, expected {expected}"
-        raise BadInput(f"{entry.name}: {why}; {again(entry)}")
+        raise BadInput(
+            f"{entry.name}: the {kind} of {name} is {digest}, expected {expected}; {again(entry)}"
+        )
 
 
 def again(entry: Entry) -> str:
@@ -161,5 +163,6 @@ def npz(path: Path) -> dict[str, np.ndarray]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
             return {name: np.asarray(packed[name]) for name in packed.files}
     except Exception as error:  # a damaged file fails anywhere in numpy's reader
-        why = f"{path} is no .npz, or is damaged ({reason(error)})"
-        raise BadInput(f"{why}; numpy.savez_compressed makes one") from error
+        raise BadInput(
+            f"{path} is no .npz, or is damaged ({reason(error)}); numpy.savez_compressed makes one"
+        ) from error

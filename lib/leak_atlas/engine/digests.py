@@ -134,8 +134,10 @@ def source_digest(kind: type) -> str:
     """The digest of what users wrote for a kind, or "". BadInput where it cannot be read."""
     digests = {source.digest for source in _sources(kind)}
     if "" in digests:
-        name = f"the source of {kind.__name__}"
-        raise BadInput(f"{name} cannot be read: put it into a file, or into a cell by itself")
+        raise BadInput(
+            f"the source of {kind.__name__} cannot be read: put it into a file, or into a cell by "
+            "itself"
+        )
     return "-".join(sorted(digests))
 
 

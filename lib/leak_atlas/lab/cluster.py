@@ -312,8 +312,10 @@ def _dask(where: Where) -> Iterator[Workers]:
             with lost(name):
                 threads = client.nthreads().values()
             if any(count != 1 for count in threads):
-                why = "has several threads; start it with --nthreads 1 (and --nworkers)"
-                raise BadInput(f"a worker of {name} {why}")
+                raise BadInput(
+                    f"a worker of {name} has several threads; start it with --nthreads 1 (and "
+                    "--nworkers)"
+                )
             return len(threads)
 
         yield Workers(client.get_executor(pure=False).submit, slots, name)
@@ -335,8 +337,10 @@ def lost(name: str) -> Iterator[None]:
     try:
         yield
     except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:
-        why = f"lost the scheduler ({name}); what is finished is kept in {paths.store()}"
-        raise BadInput(f"{why}, and the same command goes on from there") from error
+        raise BadInput(
+            f"lost the scheduler ({name}); what is finished is kept in {paths.store()}, and the "
+            "same command goes on from there"
+        ) from error
 
 
 def environment() -> dict[str, str]:

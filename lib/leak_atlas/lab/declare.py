@@ -229,8 +229,9 @@ def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
         except BadInput:
             raise
         except (Exception, SystemExit) as error:
-            why = f"{type(error).__name__}: {error}"
-            raise BadInput(f"{notebook.name} cannot be declared: {why}") from error
+            raise BadInput(
+                f"{notebook.name} cannot be declared: {type(error).__name__}: {error}"
+            ) from error
     return []
 
 

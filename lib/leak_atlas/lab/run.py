@@ -121,8 +121,10 @@ def _here(plan: Plan, where: Where) -> bool:
     in_cell = kind_in_cell(kinds(job.step for job in plan.jobs.values()))
     if where.elsewhere:
         if in_cell:
-            why = f"{in_cell} stands in a notebook's cell, which no worker can import"
-            raise BadInput(f"{why}: put it into a file")
+            raise BadInput(
+                f"{in_cell} stands in a notebook's cell, which no worker can import: put it into a "
+                "file"
+            )
         return False
     return bool(in_cell) or where.local == 1 or plan.seconds < ENOUGH
 

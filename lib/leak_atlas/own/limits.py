@@ -37,8 +37,10 @@ def limit(text: str) -> Limit:
                 return Limit(largest, fpr)
     except ValueError:  # two dots
         pass
-    examples = "auc=0.6 or, for TPR at an FPR, tpr@0.01=0.05"
-    raise BadInput(f"--fail-above takes {examples}, with numbers from 0 to 1, not '{text}'")
+    raise BadInput(
+        "--fail-above takes auc=0.6 or, for TPR at an FPR, tpr@0.01=0.05, with numbers from 0 to "
+        f"1, not '{text}'"
+    )
 
 
 def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
@@ -54,8 +56,10 @@ def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
         estimates = {name: one.estimate(attack) for name, attack in summary["attacks"].items()}
         resolved = [name for name, estimate in estimates.items() if estimate["resolved"]]
         if not resolved:
-            few = f"{summary['samples']['non_members']:,} non-members are too few"
-            raise BadInput(f"--fail-above cannot be judged: for {one} {few}")
+            raise BadInput(
+                f"--fail-above cannot be judged: for {one} {summary['samples']['non_members']:,} "
+                "non-members are too few"
+            )
         strongest = max(resolved, key=lambda name: estimates[name]["value"])
         found = estimates[strongest]
         if found["value"] > one.largest:

@@ -205,16 +205,19 @@ def _check_names(names: Collection[str]) -> None:
 
 def _check_there(name: str, by: str, names: Collection[str]) -> None:
     if name not in names:
-        line = f"{ARRAYS[name].shape} {ARRAYS[name].holds}"
-        raise BadInput(f"{name} is missing, which {by} needs: {line}")
+        raise BadInput(
+            f"{name} is missing, which {by} needs: {ARRAYS[name].shape} {ARRAYS[name].holds}"
+        )
 
 
 def _lengths(given: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
     """The lengths of the axes by their letters: C stands for (classes) or (queries, classes)."""
     target = given["target"]
     if target.ndim not in (2, 3) or target.shape[-1] < 2:
-        takes = "it takes (N, C), two classes or more, or (N, A, C) of A queries a sample"
-        raise BadInput(f"target has shape {target.shape}; {takes}")
+        raise BadInput(
+            f"target has shape {target.shape}; it takes (N, C), two classes or more, or (N, A, C) "
+            "of A queries a sample"
+        )
     lengths = {"N": target.shape[:1], "C": target.shape[1:]}
     for axis, name in (("M", "shadows"), ("Z", "population")):
         if name in given:
@@ -235,8 +238,10 @@ def _check(name: str, array: np.ndarray, lengths: Mapping[str, tuple[int, ...]])
         raise BadInput(f"{name} has shape {array.shape}: it is empty")
     classes = lengths["C"][-1]
     if kind == "labels" and not 0 <= array.min() <= array.max() < classes:
-        why = f"the logits have classes 0 to {classes - 1}"
-        raise BadInput(f"{name} reach from {array.min()} to {array.max()}; {why}")
+        raise BadInput(
+            f"{name} reach from {array.min()} to {array.max()}; the logits have classes 0 to "
+            f"{classes - 1}"
+        )
     if kind == "logits":
         _check_logits(name, array)
 
@@ -247,8 +252,9 @@ def _check_logits(name: str, logits: np.ndarray) -> None:
         raise BadInput(f"{name} holds {odd:,} values that are NaN or infinite")
     some = logits.reshape(-1, logits.shape[-1])[:1000].astype(float)
     if some.min() >= 0 and np.allclose(some.sum(axis=1), 1, atol=0.01):
-        remedy = "logits are needed, or np.log(np.maximum(p, 1e-30))"
-        raise BadInput(f"{name} holds probabilities; {remedy}")
+        raise BadInput(
+            f"{name} holds probabilities; logits are needed, or np.log(np.maximum(p, 1e-30))"
+        )
 
 
 # ---------------------------------------------------------------- files

@@ -83,12 +83,16 @@ class Entry:
 
     def __post_init__(self) -> None:
         if len(self.shape) != _AXES[self.kind] or min(self.train, self.test, *self.shape) < 1:
-            parts = f"{self.train} train and {self.test} test {self.kind}"
-            raise BadInput(f"{self.name}: {parts} of shape {self.shape} cannot be")
+            raise BadInput(
+                f"{self.name}: {self.train} train and {self.test} test {self.kind} of shape "
+                f"{self.shape} cannot be"
+            )
         channels = self.shape[-1] if self.kind == "images" else 0
         if not len(self.mean) == len(self.std) == channels or min(self.std, default=1) <= 0:
-            moments = f"mean {self.mean} and deviation {self.std}"
-            raise BadInput(f"{self.name}: {moments} do not fit {channels} channels of pixels")
+            raise BadInput(
+                f"{self.name}: mean {self.mean} and deviation {self.std} do not fit {channels} "
+                "channels of pixels"
+            )
         if not 1 < len(self.classes) == len(set(self.classes)):
             raise BadInput(f"{self.name}: classes are two or more, each named once")
 
@@ -148,8 +152,10 @@ def _described(path: Path, _changed: int) -> Entry:
     try:
         return _entry(path.parents[1].name, tomllib.loads(path.read_text("utf-8")), {})
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        why = f"{path} describes no data set ({reason(error)})"
-        raise BadInput(f"{why}; remove {path.parents[1]} and add it again") from error
+        raise BadInput(
+            f"{path} describes no data set ({reason(error)}); remove {path.parents[1]} and add it "
+            "again"
+        ) from error
 
 
 def names() -> list[str]:
@@ -167,8 +173,10 @@ def find(name: str) -> Entry:
     path = folder(str(name)) / DESCRIPTION
     if name in ORIGINALS and not path.is_file():
         original = ORIGINALS[name]
-        add = f"`{typed(f'leak-atlas data add {name} {original.path}')}`"
-        raise BadInput(f"{name} is not there; unpack {original.archive}, then run {add}")
+        raise BadInput(
+            f"{name} is not there; unpack {original.archive}, then run "
+            f"`{typed(f'leak-atlas data add {name} {original.path}')}`"
+        )
     if not NAME.fullmatch(str(name)) or not path.is_file():
         raise BadInput(f"there is no data set '{name}'{nearest(str(name), [*names(), *ORIGINALS])}")
     return _described(path, path.stat().st_mtime_ns)

@@ -149,9 +149,10 @@ def alone(folder: Path) -> Iterator[None]:
         with FileLock(folder / ".lock", timeout=0):
             yield
     except Timeout as error:
-        why = f"another batch writes into {paths.shown(folder)}: wait until it is done"
-        other = "give this one a folder of its own by LEAK_ATLAS_OUTPUTS"
-        raise BadInput(f"{why}, or {other}") from error
+        raise BadInput(
+            f"another batch writes into {paths.shown(folder)}: wait until it is done, or give this "
+            "one a folder of its own by LEAK_ATLAS_OUTPUTS"
+        ) from error
 
 
 @dataclass

@@ -214,8 +214,10 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         known[name] = {key: entry[key] for key in KEPT}
         published.append(name)
     if not published:
-        hint = "`make reproduce` executes them"
-        raise BadInput(f"the run '{profile}' holds no executed notebook to publish; {hint}")
+        raise BadInput(
+            f"the run '{profile}' holds no executed notebook to publish; `make reproduce` executes "
+            "them"
+        )
     listed = sorted(known.values(), key=_order)
     files.write(place / "results.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
     shown = []

@@ -53,7 +53,7 @@ def provenance(
     controls were set. `extra` adds lines.
     """
     every = [*results.steps, *getattr(results, "trainings", [])]
-    steps = list(dict.fromkeys(every))
+    steps = list({step.key: step for step in every}.values())
     by_kind: dict[str, list[Any]] = {}
     for step in steps:
         by_kind.setdefault(type(step).__name__, []).append(step)
