@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas.audit import BoolArray, FloatArray
 from leak_atlas.data.designs import Role, in_pool
@@ -17,7 +18,7 @@ from leak_atlas.engine.digests import generic
 from leak_atlas.recipe import Attack, Attacker, Learnt, State
 
 # Computes a signal `(k, ...)` from the arrays of one model, on a Boolean choice `(n,)` of k samples.
-Signal = Callable[[Arrays, np.ndarray], np.ndarray]
+Signal = Callable[[Arrays, NDArray], NDArray]
 
 EMPTY = {"role": int(Role.UNUSED), "labels": -1}  # values of a sample that a model does not know
 
@@ -58,18 +59,18 @@ class Case(NamedTuple):
         roles = np.stack([shadow["role"][samples] for shadow in self.shadows])
         return np.asarray(roles == Role.MEMBER)
 
-    def read(self, signal: Signal, samples: BoolArray) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, signal: Signal, samples: BoolArray) -> tuple[NDArray, NDArray]:
         """A signal on k samples, chosen by `(n,)`: the target's `(k, ...)` and the shadow models'
         `(M, k, ...)`.
         """
         of_shadows = [signal(shadow, samples) for shadow in self.shadows]
         return signal(self.target, samples), np.stack(of_shadows)
 
-    def judged(self, *names: str) -> list[np.ndarray]:
+    def judged(self, *names: str) -> list[NDArray]:
         """The target's named arrays on its pool, `(pool, ...)` each."""
         return [self.target[name][self.pool] for name in names]
 
-    def evidence(self, *names: str) -> tuple[list[np.ndarray], BoolArray]:
+    def evidence(self, *names: str) -> tuple[list[NDArray], BoolArray]:
         """What an attacker learns from: the named arrays `(K, ...)` and the membership `(K,)`.
 
         The K rows are the members and non-members of all shadow models, one model after the other.
@@ -128,7 +129,7 @@ def answers(
     return merged
 
 
-def _aligned(arrays: Arrays, union: np.ndarray) -> Arrays:
+def _aligned(arrays: Arrays, union: NDArray) -> Arrays:
     """Arrays by sample on the samples of `union`, which include all of their own; both ascend.
 
     Arrays of a step without an `index` are not by sample, and stay as they are.
@@ -146,7 +147,7 @@ def _aligned(arrays: Arrays, union: np.ndarray) -> Arrays:
     return aligned
 
 
-def _permuted(role: np.ndarray, seed: int) -> np.ndarray:
+def _permuted(role: NDArray, seed: int) -> NDArray:
     """Roles `(n,)` with those of the pool permuted. Networks of one pool get the same permutation."""
     pool = np.flatnonzero(in_pool(role))
     order = np.random.default_rng(seed).permutation(pool)

@@ -19,7 +19,7 @@ Online, ``code`` uses the IN variance for both sides, as the official code does.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from leak_atlas.attacks.case import Case, Scored, infer
@@ -99,7 +99,7 @@ def lira(
     return (log_in - log_out).mean(axis=1)
 
 
-def _views(arrays: Arrays, samples: np.ndarray) -> np.ndarray:
+def _views(arrays: Arrays, samples: NDArray) -> NDArray:
     """Scaled confidences of each query, `(k, A)`."""
     return arrays["views"][samples]
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -39,9 +40,9 @@ def reads(attacker: Learner) -> tuple[str, ...]:
 
 def features(
     attacker: Learner,
-    logits: np.ndarray,
-    labels: np.ndarray,
-    sensitivity: np.ndarray | None = None,
+    logits: NDArray,
+    labels: NDArray,
+    sensitivity: NDArray | None = None,
 ) -> Tensor:
     """The net's inputs ``(N, d)``, float32: what the attacker's `inputs` name, side by side.
 
@@ -61,7 +62,7 @@ def features(
     return torch.cat([columns[name].float() for name in attacker.input_names], dim=1)
 
 
-def trained(attacker: Learner, member: BoolArray, *arrays: np.ndarray) -> Arrays:
+def trained(attacker: Learner, member: BoolArray, *arrays: NDArray) -> Arrays:
     """Trains the net on samples of all shadow models together; returns its tensors.
 
     Membership ``member (K,)``, and the arrays of `reads`, ``(K, ...)`` each. The loss is cross
@@ -136,8 +137,8 @@ def _xavier(module: nn.Module) -> None:
 
 def scores(
     attacker: Learner,
-    net: Mapping[str, np.ndarray],
-    *arrays: np.ndarray,
+    net: Mapping[str, NDArray],
+    *arrays: NDArray,
 ) -> FloatArray:
     """The net's logit of "member" ``(N,)`` for samples with the arrays of `reads`, ``(N, ...)`` each.
     A logit of at least 0 means member.

@@ -8,7 +8,7 @@ paper names for the data set), because p itself rounds to 1 where models are con
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
 from leak_atlas.attacks.case import Case, Scored, infer
@@ -93,7 +93,7 @@ def rmia(
     return (wins + rank / levels.size) / len(z)
 
 
-def _wins(x: FloatArray, z: FloatArray) -> np.ndarray:
+def _wins(x: FloatArray, z: FloatArray) -> NDArray:
     """For each row of x (N, A), the number of rows of z (Z, A) that are smaller in most queries."""
     size, queries = z.shape
     if queries == 1:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from leak_atlas.audit import FloatArray
@@ -21,7 +21,7 @@ from leak_atlas.audit import FloatArray
 LOG_FLOOR = float(np.log(1e-30))
 
 
-def _read(logits: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, np.ndarray]:
+def _read(logits: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, NDArray]:
     """The logits in float64, and the labels as indices ``(..., 1)`` into their last axis."""
     z = np.asarray(logits, dtype=np.float64)
     columns = np.broadcast_to(labels, z.shape[:-1])
@@ -34,7 +34,7 @@ def _logsumexp(values: FloatArray) -> FloatArray:
     return np.asarray(np.log(total) + largest[..., 0])
 
 
-def _margin(z: FloatArray, columns: np.ndarray) -> FloatArray:
+def _margin(z: FloatArray, columns: NDArray) -> FloatArray:
     """log p_c - log(1 - p_c) for the given column c of each row."""
     others = z.copy()
     np.put_along_axis(others, columns, -np.inf, axis=-1)

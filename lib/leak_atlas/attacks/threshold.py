@@ -8,6 +8,7 @@ threshold on ``correctness``.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas.attacks.case import Case, Scored, infer
 from leak_atlas.attacks.signals import score
@@ -45,9 +46,9 @@ def best_threshold(signal: FloatArray, member: BoolArray) -> tuple[float, float]
 
 def threshold(
     target: FloatArray,
-    labels: np.ndarray,
+    labels: NDArray,
     shadows: FloatArray,
-    shadow_labels: np.ndarray,
+    shadow_labels: NDArray,
     member: BoolArray,
     attacker: Threshold,
 ) -> Scored:

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import BadInput
 from leak_atlas.data.formats import places
@@ -44,7 +45,7 @@ class Role(IntEnum):
 UNUSED, MEMBER, NONMEMBER, DEV, REFERENCE, TEST = Role
 
 
-def in_pool(role: np.ndarray) -> np.ndarray:
+def in_pool(role: NDArray) -> NDArray:
     """Which samples are members or non-members."""
     return np.isin(role, (MEMBER, NONMEMBER))
 
@@ -76,7 +77,7 @@ def _stream(seed: int, purpose: _Purpose, index: int = 0) -> np.random.Generator
     return np.random.Generator(np.random.PCG64(source))
 
 
-def quotas(available: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def quotas(available: NDArray, count: int, rng: np.random.Generator) -> NDArray:
     """How many of `count` samples each class gives: as equal as the classes' sizes allow.
 
     `available` (C,) samples in each class, with `count` at most their sum. Every class gives the
@@ -99,7 +100,7 @@ def quotas(available: np.ndarray, count: int, rng: np.random.Generator) -> np.nd
     return shares
 
 
-def _take(label: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _take(label: NDArray, shares: NDArray, rng: np.random.Generator) -> NDArray:
     """Ascending places in `label` (n,) of `shares[c]` random samples of each class c, numbered from
     0.
     """
@@ -111,9 +112,7 @@ def _take(label: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np
     return np.sort(taken)
 
 
-def _draw(
-    indices: np.ndarray, labels: np.ndarray, count: int, rng: np.random.Generator
-) -> np.ndarray:
+def _draw(indices: NDArray, labels: NDArray, count: int, rng: np.random.Generator) -> NDArray:
     """`count` of `indices`, class-balanced by their `labels`, ascending."""
     classes, label = np.unique(labels[indices], return_inverse=True)
     available = np.bincount(label, minlength=len(classes))
@@ -124,14 +123,14 @@ def _draw(
 class Sets(NamedTuple):
     """The samples of a design, each set ascending, and the labels `(N,)` of all samples."""
 
-    pool: np.ndarray
-    test: np.ndarray
-    dev: np.ndarray
-    reference: np.ndarray
-    labels: np.ndarray
+    pool: NDArray
+    test: NDArray
+    dev: NDArray
+    reference: NDArray
+    labels: NDArray
 
 
-def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
+def _sets(design: Design, labels: NDArray, train: int) -> Sets:
     design = design.drawn
     labels = np.asarray(labels)
     if labels.ndim != 1 or not 0 <= train <= len(labels):
@@ -139,7 +138,7 @@ def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
     number = len(labels) - train
     design.check(train, number)
 
-    def draw(indices: np.ndarray, count: int, purpose: _Purpose) -> np.ndarray:
+    def draw(indices: NDArray, count: int, purpose: _Purpose) -> NDArray:
         rng = _stream(design.seed, purpose)
         return _draw(indices, labels, count, rng)
 
@@ -158,7 +157,7 @@ def _sets(design: Design, labels: np.ndarray, train: int) -> Sets:
 
 
 @generic
-def assign(design: Design, row: int, sets: Sets, out: np.ndarray) -> None:
+def assign(design: Design, row: int, sets: Sets, out: NDArray) -> None:
     """Writes the roles that are a row's own into `out (N,)`, where dev, reference and test samples
     have theirs.
     """
@@ -167,7 +166,7 @@ def assign(design: Design, row: int, sets: Sets, out: np.ndarray) -> None:
 
 
 @assign.register(Halves)
-def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: Halves, row: int, sets: Sets, out: NDArray) -> None:
     out[sets.pool] = MEMBER
     if row % 2 == 0:
         return
@@ -182,7 +181,7 @@ def _(design: Halves, row: int, sets: Sets, out: np.ndarray) -> None:
     out[np.delete(sets.pool, members)] = NONMEMBER
 
 
-def _halve(indices: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _halve(indices: NDArray, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
     """Two random halves of an even number of indices."""
     order = rng.permutation(len(indices))
     first, second = np.split(order, 2)
@@ -190,7 +189,7 @@ def _halve(indices: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, n
 
 
 @assign.register(RandomHalves)
-def _(design: RandomHalves, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: RandomHalves, row: int, sets: Sets, out: NDArray) -> None:
     pair, side = divmod(row, 2)
     rng = _stream(design.seed, _Purpose.RANDOM_HALF, pair)
     halves = _halve(sets.pool, rng)
@@ -199,7 +198,7 @@ def _(design: RandomHalves, row: int, sets: Sets, out: np.ndarray) -> None:
 
 
 @assign.register(Subsets)
-def _(design: Subsets, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: Subsets, row: int, sets: Sets, out: NDArray) -> None:
     rng = _stream(design.seed, _Purpose.SUBSET, row)
     order = rng.permutation(len(sets.pool))
     members = order[: design.members(row)]
@@ -208,7 +207,7 @@ def _(design: Subsets, row: int, sets: Sets, out: np.ndarray) -> None:
 
 
 @assign.register(Folds)
-def _(design: Folds, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: Folds, row: int, sets: Sets, out: NDArray) -> None:
     draw, fold = divmod(row, design.folds)
     rng = _stream(design.seed, _Purpose.FOLDS, draw)
     order = rng.permutation(len(sets.pool))
@@ -217,7 +216,7 @@ def _(design: Folds, row: int, sets: Sets, out: np.ndarray) -> None:
     out[sets.pool[members]] = MEMBER
 
 
-def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
+def _own_half(design: VictimAttacker, row: int, sets: Sets) -> NDArray:
     """The half that row `row` splits, in an order of its own."""
     size = len(sets.pool) // 2
     sides = _stream(design.seed, _Purpose.SIDES).permutation(len(sets.pool))
@@ -228,7 +227,7 @@ def _own_half(design: VictimAttacker, row: int, sets: Sets) -> np.ndarray:
 
 
 @assign.register(VictimAttacker)
-def _(design: VictimAttacker, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: VictimAttacker, row: int, sets: Sets, out: NDArray) -> None:
     half = _own_half(design, row, sets)
     number = design.members(row)
     out[half[:number]] = MEMBER
@@ -237,7 +236,7 @@ def _(design: VictimAttacker, row: int, sets: Sets, out: np.ndarray) -> None:
 
 
 @assign.register(SharedTest)
-def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: SharedTest, row: int, sets: Sets, out: NDArray) -> None:
     half = _own_half(design, row, sets)
     number = design.members(row)
     left_over = np.sort(half[number:])
@@ -250,7 +249,7 @@ def _(design: SharedTest, row: int, sets: Sets, out: np.ndarray) -> None:
 
 
 @assign.register(GivenSplit)
-def _(design: GivenSplit, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: GivenSplit, row: int, sets: Sets, out: NDArray) -> None:
     order = _stream(design.seed, _Purpose.OUTSIDERS).permutation(len(sets.test))
     outside = sets.test[order[design.population :]]
     if row == 0:
@@ -265,7 +264,7 @@ def _(design: GivenSplit, row: int, sets: Sets, out: np.ndarray) -> None:
 
 
 @assign.register(LeftOut)
-def _(design: LeftOut, row: int, sets: Sets, out: np.ndarray) -> None:
+def _(design: LeftOut, row: int, sets: Sets, out: NDArray) -> None:
     number, sub_model = divmod(row, design.models)
     assign(design.base, number, sets, out)
     members = np.flatnonzero(out == MEMBER)
@@ -277,7 +276,7 @@ def _(design: LeftOut, row: int, sets: Sets, out: np.ndarray) -> None:
     out[members[left_out]] = NONMEMBER
 
 
-def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | int) -> np.ndarray:
+def roles(design: Design, labels: NDArray, train: int, rows: Sequence[int] | int) -> NDArray:
     """The role of every sample in each of `rows` (an int: the first so many): (len(rows), N) int8
     of `Role`.
 
@@ -319,7 +318,7 @@ def roles(design: Design, labels: np.ndarray, train: int, rows: Sequence[int] | 
     return out
 
 
-def used(design: Design, labels: np.ndarray, train: int) -> np.ndarray:
+def used(design: Design, labels: NDArray, train: int) -> NDArray:
     """Indices, ascending int64, of the samples that have a role in some row: pool, dev, reference
     and test.
     """
@@ -328,6 +327,6 @@ def used(design: Design, labels: np.ndarray, train: int) -> np.ndarray:
     return np.sort(np.concatenate(parts))
 
 
-def pool(design: Design, labels: np.ndarray, train: int) -> np.ndarray:
+def pool(design: Design, labels: NDArray, train: int) -> NDArray:
     """Indices, ascending int64, of the samples from which members are drawn."""
     return _sets(design, labels, train).pool

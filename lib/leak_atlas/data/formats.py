@@ -15,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas.data import pictures, sources
 from leak_atlas.recipe.registry import Entry
 
 __all__ = ["READERS", "idx_array", "places", "shokri"]
 
-Read = tuple[np.ndarray | list[Path], np.ndarray]
+Read = tuple[NDArray | list[Path], NDArray]
 ANNOTATIONS = "val/val_annotations.txt"  # of Tiny ImageNet
 
 
@@ -84,7 +85,7 @@ def idx(entry: Entry, source: Path) -> Read:
     return images, labels
 
 
-def idx_array(data: bytes) -> np.ndarray:
+def idx_array(data: bytes) -> NDArray:
     """An idx file of unsigned bytes: two zero bytes, type 8, the number of axes, their lengths, the
     values.
     """
@@ -232,7 +233,7 @@ def location(entry: Entry, source: Path) -> Read:
     return bits[test_last], labels[test_last]
 
 
-def shokri(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def shokri(path: Path) -> tuple[NDArray, NDArray]:
     """Bits (N, D) and labels (N,) from 1, uint8, of a set in Shokri's archives.
 
     A file has a label and then the bits in each row; a folder has the bits in `feats` and the
@@ -240,7 +241,7 @@ def shokri(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """
     import pandas as pd
 
-    def read(file: Path) -> np.ndarray:
+    def read(file: Path) -> NDArray:
         return pd.read_csv(file, header=None, dtype=np.uint8).to_numpy()
 
     if path.is_dir():
@@ -270,24 +271,24 @@ def dbpedia(entry: Entry, source: Path) -> Read:
     return _texts(texts), np.array(labels)
 
 
-def _texts(texts: list[str]) -> np.ndarray:
+def _texts(texts: list[str]) -> NDArray:
     return np.array(texts, np.dtypes.StringDType())
 
 
-def _labels(entry: Entry, names: list[str]) -> np.ndarray:
+def _labels(entry: Entry, names: list[str]) -> NDArray:
     """Labels (N,) of classes by name; KeyError for a name that is none."""
     number = {name: label for label, name in enumerate(entry.classes)}
     labels = [number[name] for name in names]
     return np.array(labels, np.int64)
 
 
-def _fifths(labels: np.ndarray) -> np.ndarray:
+def _fifths(labels: NDArray) -> NDArray:
     """An order in which every fifth of each class comes last: the test part of a set that has none."""
     is_test = places(labels) % 5 == 4
     return np.argsort(is_test, kind="stable")
 
 
-def places(labels: np.ndarray) -> np.ndarray:
+def places(labels: NDArray) -> NDArray:
     """Each sample's place among those of its class, in their order: (N,) from 0."""
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)

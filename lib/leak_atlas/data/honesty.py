@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import BadInput
 from leak_atlas.data.designs import Role
@@ -14,7 +15,7 @@ LEAST = 10  # samples of each side
 PENALTY = 1.0  # L2 on standardised inputs, per dimension
 
 
-def duplicates(x: np.ndarray, roles: np.ndarray) -> int:
+def duplicates(x: NDArray, roles: NDArray) -> int:
     """How many samples occur, byte for byte, on both sides of the membership of one row.
 
     `x` (n, ...) samples of any fixed-size type, or (n,) strings; `roles` (n,) of `Role`. The one
@@ -32,7 +33,7 @@ def duplicates(x: np.ndarray, roles: np.ndarray) -> int:
     return sum(sample in both for sample in [*inside, *outside])
 
 
-def _features(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _features(x: NDArray, rng: np.random.Generator) -> NDArray:
     """Samples as rows of at most `DIMENSIONS` numbers."""
     if x.dtype.kind == "T":
         from sklearn.feature_extraction.text import HashingVectorizer
@@ -46,7 +47,7 @@ def _features(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return flat @ (directions / np.float32(np.sqrt(DIMENSIONS)))
 
 
-def _in_turn(side: np.ndarray, classes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+def _in_turn(side: NDArray, classes: NDArray, most: int) -> tuple[NDArray, NDArray]:
     """The first `most` samples of a side with every class at its share, and each one's number
     within its class.
     """
@@ -58,9 +59,7 @@ def _in_turn(side: np.ndarray, classes: np.ndarray, most: int) -> tuple[np.ndarr
     return side[first], rank[first]
 
 
-def blind(
-    x: np.ndarray, member: np.ndarray, labels: np.ndarray, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
+def blind(x: NDArray, member: NDArray, labels: NDArray, seed: int = 0) -> tuple[NDArray, NDArray]:
     """Scores (m,) of a logistic regression that tries to tell members from non-members by the
     inputs alone, and the membership (m,) of the samples that it judges.
 

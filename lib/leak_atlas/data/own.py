@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import BadInput
 from leak_atlas.data import formats, pictures, readers, sources
@@ -26,8 +27,8 @@ FORMS = "images are uint8 (N, H, W) or (N, H, W, 1 or 3), rows of numbers are (N
 class _Raw(NamedTuple):
     """What the user's files hold."""
 
-    x: np.ndarray  # values (N, ...), or (N,) picture files
-    y: np.ndarray  # classes (N,), as numbers or names
+    x: NDArray  # values (N, ...), or (N,) picture files
+    y: NDArray  # classes (N,), as numbers or names
     train: int | None = None  # the first samples, which are the train part; None: it is drawn
 
 
@@ -196,7 +197,7 @@ def _csv(path: Path, label: str) -> _Raw:
 # ---------------------------------------------------------------- what they hold
 
 
-def _form(x: np.ndarray, size: int | None) -> tuple[Kind, tuple[int, ...]]:
+def _form(x: NDArray, size: int | None) -> tuple[Kind, tuple[int, ...]]:
     """What the samples are, and the shape of one as it is stored."""
     if x.ndim == 2 and x.dtype.kind in "biuf":
         if size:
@@ -214,7 +215,7 @@ def _form(x: np.ndarray, size: int | None) -> tuple[Kind, tuple[int, ...]]:
     return "images", (side, side, channels)
 
 
-def _measured(x: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
+def _measured(x: NDArray) -> tuple[set[tuple[int, ...]], int]:
     """The sizes (H, W) of images or picture files, each once, and their channels."""
     if x.dtype == object:
         return _measured_files(x)
@@ -224,7 +225,7 @@ def _measured(x: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
     return {x.shape[1:3]}, channels[0]
 
 
-def _measured_files(files: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
+def _measured_files(files: NDArray) -> tuple[set[tuple[int, ...]], int]:
     sizes: set[tuple[int, ...]] = set()
     channels = 1
     for file in files:
@@ -235,7 +236,7 @@ def _measured_files(files: np.ndarray) -> tuple[set[tuple[int, ...]], int]:
     return sizes, channels
 
 
-def _classes(y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+def _classes(y: NDArray) -> tuple[tuple[str, ...], NDArray]:
     """The names of the classes in order, and each sample's place among them, `(N,)`."""
     names, labels = np.unique(y, return_inverse=True)
     classes = tuple(map(str, names))
@@ -247,7 +248,7 @@ def _classes(y: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     return classes, labels
 
 
-def _drawn(labels: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
+def _drawn(labels: NDArray, seed: int) -> tuple[NDArray, int]:
     """An order of the samples `(N,)` in which a fifth of each class comes last, and how many come
     before.
     """
@@ -260,7 +261,7 @@ def _drawn(labels: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
     return order[test_last], train
 
 
-def _moments(x: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _moments(x: NDArray) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and deviation of each channel of images (N, H, W, C) uint8, of pixel values in [0, 1]."""
     from sklearn.preprocessing import StandardScaler
 
@@ -308,7 +309,7 @@ def _check_request(name: str, seed: int, size: int | None) -> None:
         raise BadInput(f"images can be resized to 1 pixel or more, not to {size}")
 
 
-def _check_labels(y: np.ndarray, samples: int) -> None:
+def _check_labels(y: NDArray, samples: int) -> None:
     """BadInput where labels are not one whole number or name for each of so many samples."""
     if y.shape != (samples,) or y.dtype.kind not in "biuU":
         raise BadInput(

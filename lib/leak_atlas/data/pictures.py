@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import BadInput, reason
 
@@ -34,7 +35,7 @@ def opened(file: Path) -> Image.Image:
     return image
 
 
-def fill(x: np.ndarray, images: np.ndarray | Iterable[Path], size: int | None = None) -> None:
+def fill(x: NDArray, images: NDArray | Iterable[Path], size: int | None = None) -> None:
     """Fills `x (N, H, W, C)` uint8 with images, an array or picture files; with a `size` each is
     `cropped` to it. Greyscale files have equal channels, or C is 1.
 
@@ -55,7 +56,7 @@ def fill(x: np.ndarray, images: np.ndarray | Iterable[Path], size: int | None = 
         x[place] = np.asarray(image).reshape(x.shape[1:])
 
 
-def _image(source: np.ndarray | Path, channels: int) -> Image.Image:
+def _image(source: NDArray | Path, channels: int) -> Image.Image:
     """A picture of an array (H, W) or (H, W, C), or of a file, which becomes grey or RGB."""
     from PIL import Image
 
@@ -83,7 +84,7 @@ def cropped(image: Image.Image, side: int) -> Image.Image:
     return resized.crop((left, top, left + side, top + side))
 
 
-def area_weights(side: int, pixels: int) -> np.ndarray:
+def area_weights(side: int, pixels: int) -> NDArray:
     """(pixels, side) whole numbers: how much of each source pixel lies in each target pixel, in
     1 / pixels.
 
@@ -97,7 +98,7 @@ def area_weights(side: int, pixels: int) -> np.ndarray:
     return np.clip(overlap, 0, None)
 
 
-def resize(x: np.ndarray, pixels: int) -> np.ndarray:
+def resize(x: NDArray, pixels: int) -> NDArray:
     """Area average of square images (N, H, H, C) uint8 to (N, pixels, pixels, C) uint8, half
     rounded up.
 

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.data import pictures, sources
@@ -38,12 +39,12 @@ class Samples:
     """A data set in memory, read-only; the first `train` samples are its train part."""
 
     # (N, H, W, C) uint8 images, (N, D) uint8 bits or float32 numbers, (N,) variable-width strings
-    x: np.ndarray
-    labels: np.ndarray  # (N,) int64
+    x: NDArray
+    labels: NDArray  # (N,) int64
     train: int
 
 
-def labels(data: Data, samples: Samples) -> np.ndarray:
+def labels(data: Data, samples: Samples) -> NDArray:
     """The label of each sample `(N,)` int64, permuted where the recipe says so: the same way
     for all networks.
     """
@@ -91,12 +92,12 @@ def _load(entry: Entry, pixels: int | None, root: Path) -> Samples:
     return Samples(_frozen(x), _frozen(labels), entry.train)
 
 
-def _frozen(array: np.ndarray) -> np.ndarray:
+def _frozen(array: NDArray) -> NDArray:
     array.flags.writeable = False  # shared by everyone in this process
     return array
 
 
-def _embedded(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
+def _embedded(entry: Entry) -> tuple[NDArray, NDArray]:
     samples, labels = _read(entry, EMBEDDED)
     x = np.asarray(samples)
     return x.reshape(-1, *entry.shape), labels
@@ -168,7 +169,7 @@ def _digests(entry: Entry) -> dict[str, str]:
     )
 
 
-def _prepared(entry: Entry) -> tuple[np.ndarray, np.ndarray]:
+def _prepared(entry: Entry) -> tuple[NDArray, NDArray]:
     at = registry.folder(entry.name)
     _digests(entry)
     if entry.own:
@@ -247,8 +248,8 @@ def write(
     into: Path,
     kind: Kind,
     shape: tuple[int, ...],
-    samples: np.ndarray | list[Path],
-    labels: np.ndarray,
+    samples: NDArray | list[Path],
+    labels: NDArray,
     size: int | None = None,
 ) -> dict[str, str]:
     """Writes samples, each of that shape, and labels into a folder; returns each file's SHA-256.
@@ -273,7 +274,7 @@ def write(
     return {path.name: _sha256(path) for path in sorted(into.iterdir())}
 
 
-def _texts(at: Path) -> np.ndarray:
+def _texts(at: Path) -> NDArray:
     """The texts in the folder `at`: (N,) of variable-width strings. ValueError where they do not
     fit together.
     """

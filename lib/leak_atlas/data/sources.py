@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import paths
@@ -156,7 +157,7 @@ def reading(what: object, remedy: str) -> Iterator[None]:
         raise BadInput(f"{what} cannot be read ({reason(error)}); {remedy}") from error
 
 
-def npz(path: Path) -> dict[str, np.ndarray]:
+def npz(path: Path) -> dict[str, NDArray]:
     """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
     regular(path)
     try:

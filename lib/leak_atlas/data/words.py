@@ -5,12 +5,13 @@ ones count.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 PADDING, UNKNOWN = 0, 1  # where a text has ended; a word that the vocabulary lacks
 WORD = r"\w+"  # in lower case, words of one letter too
 
 
-def vocabulary(texts: np.ndarray, words: int) -> dict[str, int]:
+def vocabulary(texts: NDArray, words: int) -> dict[str, int]:
     """The `words` - 2 most frequent words of `texts (n,)`, numbered from 2 by frequency, equals by
     the alphabet.
     """
@@ -25,7 +26,7 @@ def vocabulary(texts: np.ndarray, words: int) -> dict[str, int]:
     return {word: number for number, word in enumerate(frequent, 2)}
 
 
-def encoded(texts: np.ndarray, train: int, words: int, length: int) -> np.ndarray:
+def encoded(texts: NDArray, train: int, words: int, length: int) -> NDArray:
     """The first `length` words of each of `texts (n,)` by number, `(n, length)` int32, filled up
     with `PADDING`.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas.engine.digests import generic
 from leak_atlas.recipe import Edit, State, Step
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from leak_atlas.models.subject import Subject
 
-Arrays = dict[str, np.ndarray]
+Arrays = dict[str, NDArray]
 Of = Callable[[State], "Subject"]  # a state at hand: its network, its data, its roles
 
 
@@ -53,6 +54,6 @@ def weights_of(arrays: Arrays) -> Arrays:
     return {name: array for name, array in arrays.items() if "/" not in name}
 
 
-def text(words: list[str] | tuple[str, ...]) -> np.ndarray:
+def text(words: list[str] | tuple[str, ...]) -> NDArray:
     """Words as an array of bytes: safetensors holds numbers."""
     return np.frombuffer("\n".join(words).encode(), dtype=np.uint8)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
@@ -71,7 +72,7 @@ class Entry:
     key: str
     record: dict[str, Any]
     meta: dict[str, Any]
-    arrays: dict[str, np.ndarray]
+    arrays: dict[str, NDArray]
 
 
 def folder(key: str) -> Path:
@@ -83,7 +84,7 @@ def has(key: str) -> bool:
 
 
 def write(
-    key: str, record: Mapping[str, Any], arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]
+    key: str, record: Mapping[str, Any], arrays: Mapping[str, NDArray], meta: Mapping[str, Any]
 ) -> None:
     """Stores an entry whole, or leaves nothing; what is there already stays.
 

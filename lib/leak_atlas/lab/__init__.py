@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import told_in_a_cell
 from leak_atlas.engine import store
@@ -55,10 +56,10 @@ def planning() -> Iterator[None]:
         _planning.reset(token)
 
 
-class Result(dict[str, np.ndarray]):
+class Result(dict[str, NDArray]):
     """The arrays of a step, by name; `meta` says when, where and how long."""
 
-    def __init__(self, arrays: dict[str, np.ndarray], meta: dict[str, Any]) -> None:
+    def __init__(self, arrays: dict[str, NDArray], meta: dict[str, Any]) -> None:
         super().__init__(arrays)
         self.meta = meta
 

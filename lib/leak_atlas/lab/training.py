@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from leak_atlas import BadInput
@@ -118,7 +119,7 @@ def _soft_labels(step: Train, members: Tensor) -> Tensor:
     return soft_labels(posteriors, seen)
 
 
-def _seen(teacher: State, members: np.ndarray) -> np.ndarray:
+def _seen(teacher: State, members: NDArray) -> NDArray:
     """Which of `members (n,)` the teacher, or a training before it in its chain, was trained on."""
     seen = np.zeros(len(members), bool)
     state: State | None = teacher

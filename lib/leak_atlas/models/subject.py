@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from leak_atlas import pruning as pruning  # how states are edited is registered there
@@ -34,7 +35,7 @@ def roles(
     data: Data,
     design: Design,
     rows: tuple[int, ...],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[NDArray, NDArray, NDArray]:
     """Roles `(rows, n)` over the samples that the design uses, their indices `(n,)` and labels
     `(n,)`.
     """
@@ -115,25 +116,25 @@ class Subject:
         return resident(self.training.data, device())
 
     @property
-    def _table(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _table(self) -> tuple[NDArray, NDArray, NDArray]:
         return roles(self.training.data, self.training.design, (self.training.row,))
 
     @property
-    def role(self) -> np.ndarray:
+    def role(self) -> NDArray:
         """The role of each sample that the design uses, `(n,)`."""
         return self._table[0][0]
 
     @property
-    def index(self) -> np.ndarray:
+    def index(self) -> NDArray:
         """Places of these samples in the data set, `(n,)`, ascending."""
         return self._table[1]
 
     @property
-    def labels(self) -> np.ndarray:
+    def labels(self) -> NDArray:
         return self._table[2]
 
     @property
-    def pool(self) -> np.ndarray:
+    def pool(self) -> NDArray:
         """Whether each sample is a member or a non-member, `(n,)`."""
         return designs.in_pool(self.role)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from leak_atlas import BadInput, audit
@@ -38,12 +39,12 @@ LABELS_OF = {
 }
 
 
-def first_query(logits: np.ndarray) -> np.ndarray:
+def first_query(logits: NDArray) -> NDArray:
     """The first query of each sample: `(M, N, C)` of `(M, N, C)` or `(M, N, A, C)`."""
     return logits if logits.ndim == 3 else logits[:, :, 0]
 
 
-def accuracy(logits: np.ndarray, labels: np.ndarray, inside: BoolArray) -> dict[str, float]:
+def accuracy(logits: NDArray, labels: NDArray, inside: BoolArray) -> dict[str, float]:
     """Shares of members and of non-members that models with logits `(M, N, ...)` classify
     correctly, all models together, where they trained on the samples `inside (M, N)`.
 

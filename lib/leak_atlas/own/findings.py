@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.audit import BoolArray, Estimate, FloatArray
@@ -132,7 +133,7 @@ class Result:
         cutoff = audit.cutoff_at_fpr(scores[~member], fpr)
         return np.asarray((self.scores[name] > cutoff) & self.arrays.member)
 
-    def found_by(self, fpr: float = FPR) -> np.ndarray:
+    def found_by(self, fpr: float = FPR) -> NDArray:
         """How many attacks find each sample at an FPR, `(N,)`: 0 for non-members."""
         return np.sum([self.exposed(name, fpr) for name in self.scores], axis=0)
 

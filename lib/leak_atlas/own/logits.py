@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from leak_atlas import BadInput, nearest
 from leak_atlas.attacks.case import Case
@@ -90,15 +90,15 @@ class Logits:
     part must say nothing about who is a member of the target.
     """
 
-    target: np.ndarray
-    labels: np.ndarray
+    target: NDArray
+    labels: NDArray
     member: BoolArray
-    shadows: np.ndarray | None = None
+    shadows: NDArray | None = None
     in_shadow: BoolArray | None = None
-    population: np.ndarray | None = None
-    population_labels: np.ndarray | None = None
-    population_shadows: np.ndarray | None = None
-    index: np.ndarray | None = None  # where the samples lie in their data set, if they are of one
+    population: NDArray | None = None
+    population_labels: NDArray | None = None
+    population_shadows: NDArray | None = None
+    index: NDArray | None = None  # where the samples lie in their data set, if they are of one
 
     def __post_init__(self) -> None:
         lengths = _lengths(self.given)
@@ -109,7 +109,7 @@ class Logits:
                 raise BadInput(f"shadows[{place}] is the target itself: leave it out")
 
     @property
-    def given(self) -> dict[str, np.ndarray]:
+    def given(self) -> dict[str, NDArray]:
         """The arrays that are there, by name."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         return {name: array for name, array in arrays.items() if array is not None}
@@ -122,7 +122,7 @@ class Logits:
         return self
 
     @property
-    def places(self) -> np.ndarray:
+    def places(self) -> NDArray:
         """What reports call the samples `(N,)`: their places in their data set, or in these arrays."""
         return np.arange(len(self.labels)) if self.index is None else self.index
 
@@ -134,7 +134,7 @@ class Logits:
     def queries(self) -> int:
         return 1 if self.target.ndim == 2 else self.target.shape[1]
 
-    def by_query(self, logits: np.ndarray) -> np.ndarray:
+    def by_query(self, logits: NDArray) -> NDArray:
         """Logits with an axis of queries, `(n, A, C)`."""
         return logits.reshape(len(logits), self.queries, -1)
 
@@ -145,7 +145,7 @@ class Logits:
         return nobody if self.in_shadow is None else self.in_shadow
 
     @cached_property
-    def counts(self) -> tuple[np.ndarray, np.ndarray]:
+    def counts(self) -> tuple[NDArray, NDArray]:
         """How many shadow models trained on each sample, and how many did not, `(N,)` each."""
         return self.trained.sum(axis=0), (~self.trained).sum(axis=0)
 
@@ -210,7 +210,7 @@ def _check_there(name: str, by: str, names: Collection[str]) -> None:
         )
 
 
-def _lengths(given: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+def _lengths(given: Mapping[str, NDArray]) -> dict[str, tuple[int, ...]]:
     """The lengths of the axes by their letters: C stands for (classes) or (queries, classes)."""
     target = given["target"]
     if target.ndim not in (2, 3) or target.shape[-1] < 2:
@@ -225,7 +225,7 @@ def _lengths(given: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
     return lengths
 
 
-def _check(name: str, array: np.ndarray, lengths: Mapping[str, tuple[int, ...]]) -> None:
+def _check(name: str, array: NDArray, lengths: Mapping[str, tuple[int, ...]]) -> None:
     """BadInput where an array is of another type, shape or range than `ARRAYS` says."""
     axes, _, kind, _ = ARRAYS[name]
     types, remedy = TYPES[kind]
@@ -246,7 +246,7 @@ def _check(name: str, array: np.ndarray, lengths: Mapping[str, tuple[int, ...]])
         _check_logits(name, array)
 
 
-def _check_logits(name: str, logits: np.ndarray) -> None:
+def _check_logits(name: str, logits: NDArray) -> None:
     """BadInput where logits are not finite, or probabilities."""
     if odd := int((~np.isfinite(logits)).sum()):
         raise BadInput(f"{name} holds {odd:,} values that are NaN or infinite")

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from leak_atlas.report import printed, sheet
 from leak_atlas.report.markup import proper
@@ -248,7 +248,7 @@ def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> 
 
 
 def histograms(
-    panels: Mapping[Any, tuple[np.ndarray, np.ndarray]],
+    panels: Mapping[Any, tuple[NDArray, NDArray]],
     names: Sequence[str] = SEEN,
     notes: Notes = None,
     *,
@@ -300,7 +300,7 @@ def outlined(names: Sequence[str]) -> dict[str, Look]:
 
 
 def shares(
-    pair: Sequence[np.ndarray], names: Sequence[str], every_pair: Sequence[Sequence[np.ndarray]]
+    pair: Sequence[NDArray], names: Sequence[str], every_pair: Sequence[Sequence[NDArray]]
 ) -> pd.DataFrame:
     """What `stairs` draws of two sets of values, named in the column `who`; bins reach over all
     pairs of `every_pair`.

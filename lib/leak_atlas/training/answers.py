@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -193,7 +194,7 @@ def _(step: Sensitivity, of: Of) -> Arrays:
     }
 
 
-def generated(data: Resident, index: np.ndarray, seed: int) -> Resident:
+def generated(data: Resident, index: NDArray, seed: int) -> Resident:
     """One generated non-member, on which no network trained, for each sample of `index`, with the
     sample's label (`recipe.Generated`): Sobel edges of images, random bits or random numbers.
     """

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -24,7 +25,7 @@ def anatomy(
     channels: int,
     classes: int,
     size: int,
-) -> dict[str, np.ndarray]:
+) -> dict[str, NDArray]:
     """Costs of each block, in order, for one image of `size` x `size` or one text of `size` words
     (see `leak_atlas.models.build`); `(blocks,)` each.
 

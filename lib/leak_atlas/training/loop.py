@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from leak_atlas.data.resident import Resident
@@ -47,7 +48,7 @@ class Trajectory(NamedTuple):
     """
 
     states: dict[int | str, Tensors]
-    history: dict[str, np.ndarray]
+    history: dict[str, NDArray]
 
 
 # A running training: each `next` takes a step, and the last one returns the trajectory.
