@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Literal
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ from leak_atlas.engine import selection, store
 from leak_atlas.engine.compute import Arrays, Of, Weights, compute, edit, text, weights_of
 from leak_atlas.models import blank, skeleton
 from leak_atlas.recipe import Architecture, Prune, PruneFilters, Sparsity
+from leak_atlas.recipe.steps import Filters, Part, Scope
 from leak_atlas.rewinding import Masks, State, either
 
 Scores = Mapping[str, NDArray]  # by state-dict name, of each tensor's shape
@@ -41,10 +41,10 @@ def prune(
     state: State,
     sparsity: float,
     scores: Scores | None = None,
-    scope: Literal["global", "layer"] = "global",
+    scope: Scope = "global",
     largest: bool = False,
     before: Masks | None = None,
-    part: Literal["all", "norms", "others"] = "all",
+    part: Part = "all",
 ) -> Pruned:
     """The state with zeros for the weights with the smallest scores, and masks of the zeros.
 
@@ -155,7 +155,7 @@ def prune_filters(
     state: State,
     units: Units,
     sparsity: float,
-    by: Literal["l1", "l2", "scale", "random"] = "l1",
+    by: Filters = "l1",
     seed: int = 0,
     before: Masks | None = None,
 ) -> Pruned:

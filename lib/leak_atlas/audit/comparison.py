@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from leak_atlas.audit.estimates import Estimate
+from leak_atlas.audit.estimates import (
+    Estimate,
+    Row,
+    Rows,
+)
 from leak_atlas.audit.rates import BoolArray, FloatArray, auc, tpr_label
 from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
@@ -189,7 +193,7 @@ class Comparison:
         metric: str = "auc",
         names: Sequence[str] = (),
         variants: Iterable[Hashable] | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> Rows:
         """Rows for `report.profile`, one a variant: the parts of its key, and the estimate as
         "value".
 
@@ -204,19 +208,17 @@ class Comparison:
             columns = tuple(names) or getattr(variant, "_fields", ("variant",))
             parts = variant if isinstance(variant, tuple) and len(columns) > 1 else (variant,)
             if len(parts) == len(columns):
-                row: dict[str, Any] = dict(zip(columns, parts, strict=True))
+                row: Row = dict(zip(columns, parts, strict=True))
                 rows.append(row | {"value": self.estimate(variant, attacker, metric)})
         return rows
 
-    def table(
-        self, attackers: Sequence[str] = (), metrics: Sequence[str] = ("auc",)
-    ) -> list[dict[str, Any]]:
+    def table(self, attackers: Sequence[str] = (), metrics: Sequence[str] = ("auc",)) -> Rows:
         """A table's rows, one a variant: its test accuracy, and the AUC or TPRs ("tpr@0.01") of
         each attacker, all by default.
         """
         rows = []
         for variant in self.accuracies:
-            row: dict[str, Any] = {"variant": described(variant)}
+            row: Row = {"variant": described(variant)}
             row["test accuracy"] = self.accuracy(variant)
             for attacker in attackers or self.attackers:
                 if (variant, attacker) not in self.attacks:
@@ -241,20 +243,20 @@ class Comparison:
         attacker: str,
         metric: str = "auc",
         panel: str = "",
-    ) -> list[dict[str, Any]]:
+    ) -> Rows:
         """Rows for `report.tradeoff`: the variants of each line, in order, with test accuracy and a
         metric of `estimate`.
         """
         rows = []
         for name, variants in lines.items():
             for variant in variants:
-                row: dict[str, Any] = {"variant": name, "attack": panel or attacker}
+                row: Row = {"variant": name, "attack": panel or attacker}
                 row["accuracy"] = self.accuracy(variant)
                 row["auc"] = self.estimate(variant, attacker, metric)
                 rows.append(row)
         return rows
 
-    def frontier(self, attacker: str) -> list[dict[str, Any]]:
+    def frontier(self, attacker: str) -> Rows:
         """Rows for `report.tradeoff`: all variants that the attacker attacked, and a line of the
         earlier epochs of each network.
 
@@ -454,7 +456,7 @@ class Comparison:
         estimate = jackknife(gap, number, effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
-    def placebo(self, attacker: str) -> list[dict[str, Any]]:
+    def placebo(self, attacker: str) -> Rows:
         """Rows for `report.table`: what `early_stopping` gives for the network's own epochs, each
         compared with the others.
 

@@ -6,8 +6,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from typing import Any
 
-__all__ = ["Estimate", "largest", "least"]
+__all__ = ["Estimate", "Row", "Rows", "largest", "least"]
+
+Row = dict[str, Any]  # of a table or of a figure: values by the names of columns
+Rows = list[Row]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas import told_in_a_cell

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from leak_atlas import lab
 from leak_atlas.audit import Comparison
 from leak_atlas.lab.variants import Checkpoint
 from leak_atlas.localization.probes import ProbeComparison
 from leak_atlas.recipe import Attacker, Pair, Population, Signals, seed_floors, self_audit
+from leak_atlas.recipe.readings import Parts
 
 __all__ = ["probe"]
 
@@ -18,7 +19,7 @@ def probe(
     variants: Mapping[str, Sequence[Pair]],
     attackers: Mapping[str, Attacker] | None = None,
     *,
-    parts: Literal["stages", "blocks"] = "stages",
+    parts: Parts = "stages",
     checkpoints: Mapping[str, Sequence[int]] | None = None,
     also: Any = (),
 ) -> ProbeComparison:

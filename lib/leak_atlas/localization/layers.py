@@ -11,7 +11,6 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Literal
 
 import numpy as np
 import torch
@@ -27,9 +26,9 @@ from leak_atlas.data.resident import Resident
 from leak_atlas.engine.compute import Arrays, Of, compute, text
 from leak_atlas.models import Net
 from leak_atlas.recipe import Distance, StageProbe
+from leak_atlas.recipe.readings import Parts
 from leak_atlas.training.answers import scoring
 
-Parts = Literal["stages", "blocks"]
 Features = dict[str, NDArray[np.float32]]  # rows of features `(n, k)` of each part
 Read = Callable[
     [str, Tensor], Tensor

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from leak_atlas.audit import Comparison, Estimate, auc, largest, mean_ci
+from leak_atlas.audit import (
+    Comparison,
+    Estimate,
+    Rows,
+    auc,
+    largest,
+    mean_ci,
+)
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Halved
 
@@ -152,7 +159,7 @@ class ProbeComparison:
 
     def rows(
         self, measures: Sequence[str] = ("euclidean",), parts: Sequence[str] | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> Rows:
         """Rows for `report.profile`: the AUC of each part (default: all stages) of each variant, in
         columns "part", "value", "variant" and "measure".
         """
@@ -165,7 +172,7 @@ class ProbeComparison:
 
     def floor_rows(
         self, measures: Sequence[str] = ("euclidean",), parts: Sequence[str] | None = None
-    ) -> list[dict[str, Any]]:
+    ) -> Rows:
         """Rows for `report.profile(floor=)`: the AUC of two seeds on the same data."""
         rows = []
         for measure in measures:
@@ -180,7 +187,7 @@ class ProbeComparison:
         measure: str,
         parts: Sequence[str] | None,
         more: Mapping[str, str] = MappingProxyType({}),
-    ) -> list[dict[str, Any]]:
+    ) -> Rows:
         """A row for each part, of the AUCs of all parts."""
         values = dict(zip(self.parts, aucs, strict=True))
         own = {"measure": LABELS[measure], **more}

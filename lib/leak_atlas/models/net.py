@@ -2,17 +2,17 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from leak_atlas.recipe import Model
+from leak_atlas.recipe.readings import Parts
 
+Tensors = Mapping[str, Tensor]  # by their names in a state dict
 Norm = Callable[[int], nn.Module]  # makes a norm for a number of channels
-Parts = Literal["stages", "blocks"]
 
 
 class Stage(nn.Sequential):

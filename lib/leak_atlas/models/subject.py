@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -18,6 +17,7 @@ from leak_atlas.data.resident import Resident, resident
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Arrays, Weights, edit, weights_of
 from leak_atlas.models import Net, build
+from leak_atlas.models.net import Tensors
 from leak_atlas.recipe import Data, Design, Edit, State
 
 
@@ -62,12 +62,12 @@ def weights(state: State) -> Weights:
     return edited._replace(values=values)
 
 
-def packed(gone: Mapping[str, Tensor]) -> Arrays:
+def packed(gone: Tensors) -> Arrays:
     """Masks of pruned weights as arrays of an entry, eight weights a byte."""
     return {f"gone/{name}": np.packbits(mask.numpy()) for name, mask in gone.items()}
 
 
-def _unpacked(arrays: Arrays, values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _unpacked(arrays: Arrays, values: Tensors) -> Tensors:
     masks = {}
     for name, value in values.items():
         bits = arrays.get(f"gone/{name}")
@@ -107,7 +107,7 @@ class Subject:
         return net.eval()
 
     @property
-    def frozen(self) -> dict[str, Tensor]:
+    def frozen(self) -> Tensors:
         """Masks of the weights that the next training does not change: frozen and pruned ones."""
         return rewinding.either(self.weights.frozen, self.weights.gone)
 

@@ -20,7 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas import audit
-from leak_atlas.audit import BoolArray, Estimate, FloatArray
+from leak_atlas.audit import (
+    BoolArray,
+    Estimate,
+    FloatArray,
+    Row,
+    Rows,
+)
 from leak_atlas.audit.rates import false_positives
 from leak_atlas.engine import files
 from leak_atlas.own import attacks, checks
@@ -101,14 +107,14 @@ class Result:
         name = best[:1].upper() + best[1:]
         return f"{name} has the largest AUC: {self.auc[best].value:.3f}"
 
-    def rows(self, rates: Sequence[float] = RATES) -> list[dict[str, Any]]:
+    def rows(self, rates: Sequence[float] = RATES) -> Rows:
         """The table: each attack, its AUC, its TPR at each of the rates, the samples that it
         scored.
         """
         tprs = {audit.tpr_label(rate, self.non_members): self.tpr(rate) for rate in rates}
         rows = []
         for name in self.scores:
-            row: dict[str, Any] = {"attack": name, "AUC": self.auc[name]}
+            row: Row = {"attack": name, "AUC": self.auc[name]}
             for label, tpr in tprs.items():
                 row[label] = tpr[name]
             row["samples scored"] = sum(self._scored(name))
@@ -137,7 +143,7 @@ class Result:
         """How many attacks find each sample at an FPR, `(N,)`: 0 for non-members."""
         return np.sum([self.exposed(name, fpr) for name in self.scores], axis=0)
 
-    def most(self, fpr: float = FPR) -> list[dict[str, Any]]:
+    def most(self, fpr: float = FPR) -> Rows:
         """The members found by the strongest attack, the largest score first: `MOST` at most."""
         name = self.strongest(fpr)
         scores = self.scores[name]
@@ -146,7 +152,7 @@ class Result:
         order = np.argsort(-scores[found], kind="stable")
         rows = []
         for sample in found[order][:MOST]:
-            row: dict[str, Any] = {"index": str(self.arrays.places[sample])}
+            row: Row = {"index": str(self.arrays.places[sample])}
             row["class"] = int(self.arrays.labels[sample])
             row[f"score, {name}"] = float(scores[sample])
             row["loss, nats"] = -float(self.scores["loss"][sample])

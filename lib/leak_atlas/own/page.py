@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from leak_atlas import audit
-from leak_atlas.audit import Estimate
+from leak_atlas.audit import (
+    Estimate,
+    Row,
+    Rows,
+)
 from leak_atlas.engine.selection import highest
 from leak_atlas.lab import Result
 from leak_atlas.localization import disparity
@@ -134,11 +138,11 @@ class ModelAudit:
             areas[part] = audit.auc_interval(scores, self.membership["member"])
         return areas
 
-    def module_rows(self) -> list[dict[str, Any]]:
+    def module_rows(self) -> Rows:
         """Rows of a figure: each part's AUC in the model, and its disparity between two networks."""
         rows = []
         for part, area in self.module_areas.items():
-            row: dict[str, Any] = {"part": part, "value": area}
+            row: Row = {"part": part, "value": area}
             rows.append(row | {"series": "classifier", "reading": "my model: membership"})
         for measure in MEASURES if self.distances else ():
             profile = disparity.profile(*disparity.read(self.distances, measure))
@@ -156,7 +160,7 @@ class ModelAudit:
             return f"The features of '{best}' identify members best: AUC {value:.3f}"
         return f"No module's features identify members significantly: AUC {value:.3f} at most"
 
-    def weight_rows(self, share: float) -> list[dict[str, Any]]:
+    def weight_rows(self, share: float) -> Rows:
         """Rows of a table: how many weights of each tensor are among the `share` of all weights with
         the largest scores.
         """

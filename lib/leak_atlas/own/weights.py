@@ -11,9 +11,7 @@ from leak_atlas.recipe import ImportedModel, Setup, State, model_seed
 from leak_atlas.recipe.steps import readable
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from leak_atlas.models import Net
+    from leak_atlas.models.net import Net, Tensors
 
 SUFFIX = ".safetensors"
 PICKLES = ".pt", ".pth", ".ckpt", ".pkl", ".bin"  # what torch.save writes is called
@@ -82,7 +80,7 @@ def refuse_misfits(setup: Setup, file: str | Path | None = None) -> None:
             raise BadInput("; ".join(reasons))
 
 
-def read_weights(file: str | Path) -> dict[str, Tensor]:
+def read_weights(file: str | Path) -> Tensors:
     """The tensors of a safetensors file.
 
     BadInput where it is none; of a checkpoint it names the command that converts it.

@@ -12,6 +12,7 @@ from leak_atlas import BadInput
 from leak_atlas.recipe.core import (
     Amount,
     Count,
+    Place,
     Positive,
     Recipe,
     Share,
@@ -52,7 +53,7 @@ class Attacker(Recipe):
     compares: ClassVar[bool] = False
     # whether it learns something from shadows that serves every target (`Learnt`)
     learns: ClassVar[bool] = False
-    place: ClassVar[Literal["device", "host"]] = "host"  # where it learns
+    place: ClassVar[Place] = "host"  # where it learns
     meets: ClassVar[bool] = False  # whether it needs shadows that trained on the target's samples
     # design effect of the AUC over targets that are each other's shadows, at most
     crossing: ClassVar[float] = 1.0
@@ -303,7 +304,7 @@ class Learnt(Step):
     permuted: Whole | None = field(default=None, metadata={"recorded": "dealt"})  # see `Attack`
 
     @property
-    def place(self) -> Literal["device", "host"]:  # type: ignore[override]
+    def place(self) -> Place:  # type: ignore[override]
         return self.attacker.place
 
     def parents(self) -> Iterator[Step]:

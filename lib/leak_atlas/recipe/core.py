@@ -177,12 +177,15 @@ class Recipe:
         return isinstance(other, Recipe) and self.key == other.key
 
 
+Place = Literal["device", "host"]
+
+
 class Step(Recipe):
     """Something that is computed and stored by its key."""
 
     stored: ClassVar[bool] = True  # False: it is made anew whenever it is needed
     # "host": it runs on the CPU, wherever models are trained
-    place: ClassVar[Literal["device", "host"]] = "device"
+    place: ClassVar[Place] = "device"
 
     def parents(self) -> Iterator[Step]:
         """The steps that must be there first."""

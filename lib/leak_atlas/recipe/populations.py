@@ -14,9 +14,27 @@ from leak_atlas.recipe.attacks import Attack, Attacker
 from leak_atlas.recipe.criteria import Criterion, Random
 from leak_atlas.recipe.designs import Design, Folds, LeftOut, Subsets
 from leak_atlas.recipe.objectives import CrossEntropy, Distillation, Objective
-from leak_atlas.recipe.readings import Distance, Memorization, SelfAudit, Sensitivity, Similarity
-from leak_atlas.recipe.steps import Score, Signals, State, Train
-from leak_atlas.recipe.subjects import Architecture, Data, Schedule
+from leak_atlas.recipe.readings import (
+    Distance,
+    Memorization,
+    Parts,
+    SelfAudit,
+    Sensitivity,
+    Similarity,
+)
+from leak_atlas.recipe.steps import (
+    Filters,
+    Score,
+    Signals,
+    State,
+    Train,
+)
+from leak_atlas.recipe.subjects import (
+    Architecture,
+    Data,
+    Precision,
+    Schedule,
+)
 
 __all__ = [
     "Pair",
@@ -38,7 +56,7 @@ Pruner = Literal[
     "random weights",
     "random filters",
 ]
-FILTERS: dict[str, Literal["l1", "l2", "scale", "random"]] = {
+FILTERS: dict[str, Filters] = {
     "L1 structured": "l1",
     "L2 structured": "l2",
     "slimming": "scale",
@@ -255,7 +273,7 @@ class Setup:
     schedule: Schedule
     models: int  # or pairs of them
     seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
 
     def trained(
         self, objective: Objective | None = None, schedule: Schedule | None = None
@@ -363,16 +381,14 @@ class Pair:
     def at(self, when: int | Literal["init"]) -> Pair:
         return Pair(self.whole.at(when), self.half.at(when))
 
-    def distance(self, parts: Literal["stages", "blocks"] = "stages") -> Distance:
+    def distance(self, parts: Parts = "stages") -> Distance:
         return Distance(self.whole, self.half, parts)
 
     def similarity(self) -> Similarity:
         return Similarity(self.whole, self.half)
 
 
-def seed_floors(
-    pairs: tuple[Pair, ...], parts: Literal["stages", "blocks"] = "stages"
-) -> tuple[Distance, ...]:
+def seed_floors(pairs: tuple[Pair, ...], parts: Parts = "stages") -> tuple[Distance, ...]:
     """Distances between two seeds on the same data: M_all of each pair and of the next pair."""
     return tuple(Distance(a.whole, b.whole, parts) for a, b in pairwise(pairs))
 

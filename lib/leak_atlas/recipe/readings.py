@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+Parts = Literal["stages", "blocks"]  # of a network
+
+
 class Compared(Step):
     """What is read off two states part by part, over the pool."""
 
@@ -36,7 +39,7 @@ class Compared(Step):
 
     a: State
     b: State
-    parts: Literal["stages", "blocks"] = "stages"
+    parts: Parts = "stages"
 
     def verify(self) -> None:
         if self.a.training.data != self.b.training.data:

@@ -14,7 +14,14 @@ from leak_atlas.recipe.criteria import Criterion, Taylor, Vulnerability
 from leak_atlas.recipe.designs import Design
 from leak_atlas.recipe.objectives import CrossEntropy, Objective
 from leak_atlas.recipe.sampling import Sampling
-from leak_atlas.recipe.subjects import NORMED, Architecture, Data, Model, Schedule
+from leak_atlas.recipe.subjects import (
+    NORMED,
+    Architecture,
+    Data,
+    Model,
+    Precision,
+    Schedule,
+)
 
 __all__ = [
     "At",
@@ -36,6 +43,12 @@ __all__ = [
 
 
 ORDERS = 10**12  # beyond the seeds of all models (`populations.model_seed`)
+
+
+# what decides which filters are pruned, see `PruneFilters`
+Filters = Literal["l1", "l2", "scale", "random"]
+Scope = Literal["global", "layer"]  # in which weights are compared
+Part = Literal["all", "norms", "others"]  # of the chosen weights
 
 
 class State(Step):
@@ -120,20 +133,16 @@ class State(Step):
         self,
         sparsity: float,
         by: Score | None = None,
-        scope: Literal["global", "layer"] = "global",
+        scope: Scope = "global",
         norms: bool = True,
         head: bool = True,
     ) -> Prune:
         return Prune(self, sparsity, by, scope, norms=norms, head=head)
 
-    def prune_filters(
-        self, sparsity: float, by: Literal["l1", "l2", "scale", "random"] = "l1"
-    ) -> PruneFilters:
+    def prune_filters(self, sparsity: float, by: Filters = "l1") -> PruneFilters:
         return PruneFilters(self, sparsity, by)
 
-    def remove(
-        self, by: Score, share: float, part: Literal["all", "norms", "others"] = "all"
-    ) -> Prune:
+    def remove(self, by: Score, share: float, part: Part = "all") -> Prune:
         """Without the `share` of the weights with the largest scores (CWRF's A1), or a `part` of
         these alone.
         """
@@ -201,7 +210,7 @@ class Train(State):
     schedule: Schedule
     objective: Objective = field(default_factory=CrossEntropy)
     seed: Whole = 0  # of initialisation and order
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     parent: State | None = None  # where the weights come from; None: a fresh initialisation
     teachers: tuple[State, ...] = ()  # whose answers a Distillation learns
     # which samples each epoch holds; None: every member once
@@ -320,7 +329,7 @@ class ImportedModel(State, recorded="Brought"):
     model: Architecture
     sha256: str  # of the file, in hex
     seed: Whole = 0  # of what is drawn for this model, and of trainings that go on from it
-    precision: Literal["fp32", "bf16"] = "fp32"  # of these trainings
+    precision: Precision = "fp32"  # of these trainings
     file: str = ""  # where it is; in no key
 
     def verify(self) -> None:
@@ -519,13 +528,13 @@ class Prune(Edit):
     sparsity: Share
     by: Score | None = None
     # `layer`: each tensor as sparse as all (NNI's LevelPruner)
-    scope: Literal["global", "layer"] = "global"
+    scope: Scope = "global"
     largest: bool = False  # those with the largest scores instead: CWRF's A1
     norms: bool = True  # of a score: whether the weights of norms compete too
     # whether the last part's weights compete too; WeMem's fully connected net keeps them
     head: bool = True
     # of the chosen weights those of norms alone, or all but them
-    part: Literal["all", "norms", "others"] = "all"
+    part: Part = "all"
 
     def verify(self) -> None:
         super().verify()
@@ -557,7 +566,7 @@ class PruneFilters(Edit):
     prunes: ClassVar = True
 
     sparsity: Share
-    by: Literal["l1", "l2", "scale", "random"] = "l1"
+    by: Filters = "l1"
 
     def verify(self) -> None:
         filtered(self.training.model, "PruneFilters")

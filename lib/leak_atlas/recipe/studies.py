@@ -12,10 +12,22 @@ from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.designs import Design, Halves, RandomHalves, VictimAttacker
 from leak_atlas.recipe.objectives import RMR, AdversarialRegularization, Objective
 from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup, seed_floors
-from leak_atlas.recipe.readings import Distance, Memorization, Sensitivity, Sparsity
+from leak_atlas.recipe.readings import (
+    Distance,
+    Memorization,
+    Parts,
+    Sensitivity,
+    Sparsity,
+)
 from leak_atlas.recipe.sampling import Window
 from leak_atlas.recipe.steps import Score, Signals, Step
-from leak_atlas.recipe.subjects import Architecture, Data, Model, Schedule
+from leak_atlas.recipe.subjects import (
+    Architecture,
+    Data,
+    Model,
+    Precision,
+    Schedule,
+)
 
 __all__ = [
     "PRUNERS",
@@ -38,7 +50,7 @@ class Study:
     model: Architecture
     schedule: Schedule  # from scratch
     seed: int
-    precision: Literal["fp32", "bf16"]
+    precision: Precision
 
     def setup_of(self, design: Design, models: int) -> Setup:
         """What all trainings share."""
@@ -64,7 +76,7 @@ class PruningStudy(Study):
     targets: int
     shadows: int = 0
     seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
 
     @property
     def setup(self) -> Setup:
@@ -311,7 +323,7 @@ class RetrainingStudy(Study):
     dev: int = 0  # samples outside the pool
     reference: int = 0  # further samples outside the pool, for a defence or a score
     seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
 
     @property
     def setup(self) -> Setup:
@@ -446,7 +458,7 @@ class ProbeStudy(Study):
     pool: int  # samples of M_all
     pairs: int
     seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
 
     @property
     def setup(self) -> Setup:
@@ -458,7 +470,7 @@ class ProbeStudy(Study):
         """The pairs."""
         return self.setup.pairs()
 
-    def distances(self, parts: Literal["stages", "blocks"] = "stages") -> list[Distance]:
+    def distances(self, parts: Parts = "stages") -> list[Distance]:
         """How far apart the features of a pair are, stage by stage or block by block."""
         return [pair.distance(parts) for pair in self.probes]
 
@@ -491,7 +503,7 @@ class TrajectoryStudy(Study):
     networks: int
     checkpoints: Sequence[int]  # epochs; 0 is the initialisation
     seed: int = 0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     compared: int | None = None  # only the first so many networks, None: all
 
     @property

@@ -19,6 +19,7 @@ from leak_atlas.recipe.core import (
 
 __all__ = ["Architecture", "Augment", "Data", "Model", "Schedule"]
 
+Precision = Literal["fp32", "bf16"]  # of the trainings
 NORMED = ("resnet", "vgg", "densenet", "wrn")  # architectures of convolutions with norms
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from markupsafe import Markup
 
 from leak_atlas import BadInput
+from leak_atlas.audit import Rows
 from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn
@@ -53,7 +54,7 @@ WORDS = {
 # ---------------------------------------------------------------- a run, and its index
 
 
-def entries(run_folder: Path) -> list[dict[str, Any]]:
+def entries(run_folder: Path) -> Rows:
     """What became of each notebook of a run, with its claims: its `*.run.json` and its
     `*.claims.json`.
     """
@@ -63,7 +64,7 @@ def entries(run_folder: Path) -> list[dict[str, Any]]:
         judged = path.with_name(path.name.replace(".run.json", ".claims.json"))
         entry["claims"] = []
         if entry["status"] == "executed" and judged.exists():
-            entry["claims"] = files.from_json(files.text(judged), judged, list[dict[str, Any]])
+            entry["claims"] = files.from_json(files.text(judged), judged, Rows)
         found.append(entry)
     return sorted(found, key=_order)
 
@@ -138,7 +139,7 @@ def _contents(found: Sequence[Entry], profile: str, kind: str) -> str:
     )
 
 
-def _questions(executed: Sequence[Entry]) -> list[dict[str, Any]]:
+def _questions(executed: Sequence[Entry]) -> Rows:
     """One question a notebook, with its reports of all profiles; entries of a notebook stand
     together.
     """
@@ -255,16 +256,16 @@ def _overview(place: Path) -> bytes:
     return base64.b64decode(figure.png())
 
 
-def _published(place: Path) -> list[dict[str, Any]]:
+def _published(place: Path) -> Rows:
     """One profile's published reports whose notebook is still there."""
     path = place / "results.json"
     if not path.exists():
         return []
-    found = files.from_json(files.text(path), path, list[dict[str, Any]])
+    found = files.from_json(files.text(path), path, Rows)
     return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
 
 
-def published(reports_folder: Path) -> list[dict[str, Any]]:
+def published(reports_folder: Path) -> Rows:
     """The published reports of all profiles, each with its `profile`, notebook by notebook."""
     places = sorted(path for path in reports_folder.glob("*") if path.is_dir())
     found = [entry | {"profile": place.name} for place in places for entry in _published(place)]

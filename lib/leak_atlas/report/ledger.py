@@ -13,7 +13,7 @@ from leak_atlas.report.markup import drawn, proper, table
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from leak_atlas.audit import Estimate
+    from leak_atlas.audit import Estimate, Rows
 
 __all__ = ["Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"]
 
@@ -372,7 +372,7 @@ def _finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
-def claims_of(notebook: NotebookNode) -> list[dict[str, Any]]:
+def claims_of(notebook: NotebookNode) -> Rows:
     """The judged claims that an executed notebook shows, in order."""
     rows = []
     for cell in notebook.cells:

@@ -1,12 +1,13 @@
 """Weights and statistics that a training must not change."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 from leak_atlas.models import Net
+from leak_atlas.models.net import Tensors
 
 
 class Frozen:
@@ -14,7 +15,7 @@ class Frozen:
     BatchNorms with frozen statistics in evaluation mode.
     """
 
-    def __init__(self, net: Net, frozen: Mapping[str, Tensor]) -> None:
+    def __init__(self, net: Net, frozen: Tensors) -> None:
         tensors = dict(net.named_parameters()) | dict(net.named_buffers())
         self.net = net
         # Names of tensors that are frozen wholly, and the parameters among them.
@@ -75,7 +76,7 @@ class Frozen:
 
 
 @contextlib.contextmanager
-def freezing(net: Net, frozen: Mapping[str, Tensor]) -> Iterator[Frozen]:
+def freezing(net: Net, frozen: Tensors) -> Iterator[Frozen]:
     """Within this context, tensors that are frozen wholly need no gradient, which saves their part
     of the backward pass.
     """

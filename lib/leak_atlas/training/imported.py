@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
 from leak_atlas import BadInput, reason
 from leak_atlas.engine import files
 from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.models import Net, build
+from leak_atlas.models.net import Tensors
 from leak_atlas.recipe import ImportedModel
 
 SHOWN = 3  # names of tensors in a message
@@ -28,7 +27,7 @@ def digest(path: Path) -> str:
         raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def read(path: Path) -> dict[str, Tensor]:
+def read(path: Path) -> Tensors:
     """The tensors of a safetensors file, by name. BadInput where it is none."""
     try:
         with safe_open(files.regular(path), framework="pt") as file:
@@ -39,8 +38,8 @@ def read(path: Path) -> dict[str, Tensor]:
 
 
 def misfits(
-    given: Mapping[str, Tensor],
-    own: Mapping[str, Tensor],
+    given: Tensors,
+    own: Tensors,
     description: str,
     name: object,
 ) -> list[str]:
@@ -67,7 +66,7 @@ def misfits(
     return reasons
 
 
-def bare(given: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def bare(given: Tensors, own: Tensors) -> Tensors:
     """The tensors without the prefix `module.` of DataParallel, if all names of the file have it
     and no name is one of the network's state `own`.
     """

@@ -1,7 +1,7 @@
 """The one training loop."""
 
 import itertools
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net
+from leak_atlas.models.net import Tensors
 from leak_atlas.recipe import CrossEntropy, Objective, Schedule
 from leak_atlas.recipe.sampling import Sampling
 from leak_atlas.training import answers
@@ -20,7 +21,6 @@ from leak_atlas.training.graph import recorded
 from leak_atlas.training.schedule import rate
 from leak_atlas.training.update import Batch, Task, Update
 
-Tensors = dict[str, Tensor]
 Mode = Literal["eager", "graph"]
 Lane = torch.cuda.Stream | None
 T = TypeVar("T")
@@ -63,8 +63,8 @@ def training(
     objective: Objective | None = None,
     *,
     seed: int,
-    frozen: Mapping[str, Tensor] | None = None,
-    samples: Mapping[str, Tensor] | None = None,
+    frozen: Tensors | None = None,
+    samples: Tensors | None = None,
     soft: Tensor | None = None,
     sampling: Sampling | None = None,
     ranking: Tensor | None = None,

@@ -5,7 +5,7 @@ by one, or record a step once and replay it (`leak_atlas.training.graph`).
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from leak_atlas import BadInput
 from leak_atlas.data import augmentation
 from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net
+from leak_atlas.models.net import Tensors
 from leak_atlas.recipe import Objective, Schedule
 from leak_atlas.recipe.sampling import Sampling
 from leak_atlas.training.frozen import Frozen
@@ -54,7 +55,7 @@ class Task(NamedTuple):
     schedule: Schedule
     precision: str
     seed: int
-    samples: Mapping[str, Tensor] = MappingProxyType({})
+    samples: Tensors = MappingProxyType({})
     soft: Tensor | None = None
     sampling: Sampling | None = None
     ranking: Tensor | None = None
