@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit
 
-from leak_atlas.attacks.case import Case, Scored, infer
+from leak_atlas.attacks.case import Case, Scored, Signal, infer
 from leak_atlas.attacks.shadows import by_query, chosen, counted
 from leak_atlas.attacks.signals import log_confidence
 from leak_atlas.audit import BoolArray, FloatArray
@@ -120,14 +120,21 @@ def base(
     return np.asarray(log_ratio(target, shadows, member, RMIA()).mean(axis=1))
 
 
-@infer.register(RMIA)
-def _(attacker: RMIA, case: Case) -> Scored:
+def confidences(case: Case, temperature: float = 1.0, views: int = 1) -> Signal:
+    """What both attacks read of a model: log confidences of the target's labels."""
+
     def signal(arrays: Arrays, samples: BoolArray) -> FloatArray:
-        if attacker.views > 1:
+        if views > 1:
             return np.asarray(log_expit(arrays["views"][samples]))
         labels = case.target["labels"][samples]
-        return log_confidence(arrays["logits"][samples], labels, attacker.temperature)
+        return log_confidence(arrays["logits"][samples], labels, temperature)
 
+    return signal
+
+
+@infer.register(RMIA)
+def _(attacker: RMIA, case: Case) -> Scored:
+    signal = confidences(case, attacker.temperature, attacker.views)
     target, shadows = case.read(signal, case.pool)
     target_z, shadows_z = case.read(signal, case.population)
     # A population of dev samples may hold members of a shadow model.
@@ -138,8 +145,5 @@ def _(attacker: RMIA, case: Case) -> Scored:
 
 @infer.register(BASE)
 def _(attacker: BASE, case: Case) -> Scored:
-    def signal(arrays: Arrays, samples: BoolArray) -> FloatArray:
-        return log_confidence(arrays["logits"][samples], case.target["labels"][samples])
-
-    target, shadows = case.read(signal, case.pool)
+    target, shadows = case.read(confidences(case), case.pool)
     return Scored(base(target, shadows, case.member))

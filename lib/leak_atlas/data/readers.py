@@ -8,7 +8,6 @@ be memory-mapped.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import tempfile
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.data import pictures, sources
 from leak_atlas.data.formats import READERS, Read
-from leak_atlas.engine import paths
+from leak_atlas.engine import files, paths
 from leak_atlas.recipe import Data, registry
 from leak_atlas.recipe.registry import Entry, Kind
 
@@ -187,14 +186,9 @@ def _verify(entry: Entry) -> None:
     folder = registry.folder(entry.name)
     for name, expected in _digests(entry).items():
         path = folder / name
-        digest = _sha256(path) if path.is_file() else "missing"
+        digest = files.sha256(path) if path.is_file() else "missing"
         if digest != expected:
             raise BadInput(f"{path}: SHA-256 is {digest}, expected {expected}; {_again(entry)}")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def prepare(name: str) -> Path:
@@ -271,7 +265,7 @@ def write(
         pictures.fill(out, samples, size)
         out.flush()
     np.save(into / "labels.npy", labels)
-    return {path.name: _sha256(path) for path in sorted(into.iterdir())}
+    return {path.name: files.sha256(path) for path in sorted(into.iterdir())}
 
 
 def _texts(at: Path) -> NDArray:

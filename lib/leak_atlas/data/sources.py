@@ -95,9 +95,7 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
     import pooch
 
     path = at / archive.name
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "md5").hexdigest()
-    check(entry, archive.name, digest, archive.digest)
+    check(entry, archive, path.read_bytes())
 
     into = scratch / "unpacked"
     kind = pooch.Unzip if archive.name.endswith(".zip") else pooch.Untar
@@ -107,12 +105,14 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
     return folder if folder.is_dir() else into  # CINIC-10's archive has no folder
 
 
-def check(entry: Entry, name: str, digest: str, expected: str) -> None:
-    """BadInput where a digest is not the pinned one."""
-    if digest != expected:
-        kind = "SHA-256" if entry.embedded else "MD5"
+def check(entry: Entry, file: File, content: bytes | memoryview) -> None:
+    """BadInput where the content of a file has another digest than the pinned one."""
+    algorithm = "sha256" if entry.embedded else "md5"
+    digest = hashlib.new(algorithm, content).hexdigest()
+    if digest != file.digest:
         raise BadInput(
-            f"{entry.name}: the {kind} of {name} is {digest}, expected {expected}; {again(entry)}"
+            f"{entry.name}: the {algorithm.upper()} of {file.name} is {digest}, expected "
+            f"{file.digest}; {again(entry)}"
         )
 
 
@@ -125,14 +125,12 @@ def files(entry: Entry, source: Path) -> list[bytes]:
     """The contents of `entry.files`, in their order, each with its pinned digest; a file may be
     there as .gz.
     """
-    algorithm = "sha256" if entry.embedded else "md5"
     contents = []
     for file in entry.files:
         path = placed(source, file)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             content = stream.read()
-        digest = hashlib.new(algorithm, content).hexdigest()
-        check(entry, file.name, digest, file.digest)
+        check(entry, file, content)
         contents.append(content)
     return contents
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -28,6 +29,12 @@ def text(path: Path) -> str:
     """The text of a file. BadInput where it is none, cannot be read, or is not in UTF-8."""
     with _reading(path):
         return regular(path).read_text("utf-8-sig")
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file, in hex. BadInput where it cannot be read."""
+    with _reading(path), regular(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from leak_atlas import BadInput, reason, typed
+from leak_atlas.engine import files
 from leak_atlas.recipe import ImportedModel, Setup, State, model_seed
 from leak_atlas.recipe.steps import readable
 
@@ -43,8 +44,6 @@ def import_model(file: str | Path, setup: Setup) -> ImportedModel:
     It is signalled, scored, attacked, edited and trained on as any state is. BadInput where
     weights, architecture, stages, data and design do not fit each other (`refuse_misfits`).
     """
-    from leak_atlas.training import imported
-
     refuse_misfits(setup, file)
     path = Path(file).expanduser().resolve()
     return ImportedModel(
@@ -52,7 +51,7 @@ def import_model(file: str | Path, setup: Setup) -> ImportedModel:
         setup.design,
         0,
         setup.model,
-        imported.digest(path),
+        files.sha256(path),
         model_seed(setup.seed, 0),
         setup.precision,
         str(path),

@@ -115,7 +115,7 @@ class Claims:
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.items)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         head = ("Claim", RULE, "Origin", "Control")
         rows = [(item.text, item.rule, item.origin, item.control) for item in self.items]
         least = [f"{name} at least {value:g}" for name, value in self.regime.items()]
@@ -181,7 +181,7 @@ class Judgement:
     def __getitem__(self, name: str) -> Verdict:
         return next(row["verdict"] for row in self.rows if row["name"] == name)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {
             "text/html": page_of_claims(self.rows),
             "text/plain": str(self),

@@ -26,7 +26,7 @@ class Provenance:
     rules: str = ""  # "" where the notebook names no seed
     pilot: bool = False  # the page shows a seed on which its rules were set
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         page = drawn(
             "provenance.html",
             head=("Provenance", ""),

@@ -71,9 +71,7 @@ class Sheet(Figure):
     numbers: pd.DataFrame | None = None  # what is drawn
     compared: Sequence[Mapping[str, Any]] = ()  # of these, numbers that a paper prints, with ours
 
-    def _repr_mimebundle_(
-        self, include: Any = None, exclude: Any = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         picture = self.png()
         about: dict[str, Any] = {"width": round(self.bbox.width), "alt": self.finding}
         place = os.environ.get("LEAK_ATLAS_FIGURES")

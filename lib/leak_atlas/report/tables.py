@@ -71,7 +71,7 @@ class Table:
     caption: str = ""
     fold: str = ""
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         shown = self.drawn("html")
         if self.fold:
             line = Markup("<summary>{}</summary>").format(self.fold)

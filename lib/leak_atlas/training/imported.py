@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -16,15 +15,6 @@ from leak_atlas.recipe import ImportedModel
 
 SHOWN = 3  # names of tensors in a message
 PARALLEL = "module."  # what DataParallel writes before each name
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file, in hex. BadInput where it cannot be read."""
-    try:
-        with open(files.regular(path), "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def read(path: Path) -> Tensors:
@@ -84,7 +74,7 @@ def network(step: ImportedModel) -> Net:
     has changed.
     """
     path = Path(step.file)
-    if digest(path) != step.sha256:
+    if files.sha256(path) != step.sha256:
         raise BadInput(
             f"{path} has changed since it was imported ({step.sha256[:12]}): run the cell that "
             "imports it again"
