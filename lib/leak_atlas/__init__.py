@@ -34,15 +34,13 @@ class BadInput(ValueError):
 
 def told_in_a_cell(error: Exception) -> str:
     """An error as one line, with the line of the notebook's cell that asked for it."""
-    places, trace = [], error.__traceback__
-    while trace:
-        if (
-            "ipykernel" in trace.tb_frame.f_code.co_filename
-            and trace.tb_frame.f_code.co_name == "<module>"
-        ):
-            places.append(f" (line {trace.tb_lineno} of this cell)")
-        trace = trace.tb_next
-    return f"leak atlas: {one_line(error)}{places[0] if places else ''}"
+    from traceback import extract_tb
+
+    place = ""
+    for frame in reversed(extract_tb(error.__traceback__)):
+        if "ipykernel" in frame.filename and frame.name == "<module>":
+            place = f" (line {frame.lineno} of this cell)"
+    return f"leak atlas: {one_line(error)}{place}"
 
 
 def one_line(message: object) -> str:
@@ -52,8 +50,13 @@ def one_line(message: object) -> str:
     text = str(message)
     if len(text) > 8 * LINE:  # it may be as large as a file
         text = f"{text[: 4 * LINE]} {text[-4 * LINE :]}"
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return line if len(line) <= LINE else f"{line[: LINE // 2]} ... {line[5 - LINE // 2 :]}"
+    letters = [letter if letter.isprintable() else " " for letter in text]
+    words = "".join(letters).split()
+    line = " ".join(words)
+    if len(line) <= LINE:
+        return line
+    half = LINE // 2
+    return f"{line[:half]} ... {line[5 - half :]}"
 
 
 def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str]") -> str:

@@ -53,12 +53,14 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Tokens `(N, T, channels)` to tokens of the same shape."""
-        attention = self.attention
-        qkv = F.linear(x, attention.in_proj_weight, attention.in_proj_bias)
+        maps = self.attention
+        qkv = F.linear(x, maps.in_proj_weight, maps.in_proj_bias)
         joined = attended(qkv, HEADS, drop=self.drop)
-        x = self.norm1(x + self.drop(attention.out_proj(joined)))
+        attention = self.drop(maps.out_proj(joined))
+        x = self.norm1(x + attention)
         hidden = self.drop(F.gelu(self.up(x)))
-        return self.norm2(x + self.drop(self.down(hidden)))
+        out = self.drop(self.down(hidden))
+        return self.norm2(x + out)
 
 
 class Net(nn.Module):
@@ -86,8 +88,10 @@ class Net(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training and len(x) > CHUNK:
-            return torch.cat([self(rows) for rows in x.split(CHUNK)])
-        tokens = self.tokens(self.norm(x)).transpose(1, 2)  # one for each class: (N, C, inputs)
+            chunks = [self(rows) for rows in x.split(CHUNK)]
+            return torch.cat(chunks)
+        inputs = self.tokens(self.norm(x))
+        tokens = inputs.transpose(1, 2)  # one for each class: (N, C, inputs)
         embedded = F.gelu(self.embed(tokens))
         logits = self.judge(self.layers(embedded))
         # The binary cross entropy of the difference is the cross entropy of both logits.

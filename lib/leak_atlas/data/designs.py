@@ -219,11 +219,12 @@ def _(design: Folds, row: int, sets: Sets, out: NDArray) -> None:
 def _own_half(design: VictimAttacker, row: int, sets: Sets) -> NDArray:
     """The half that row `row` splits, in an order of its own."""
     size = len(sets.pool) // 2
-    sides = _stream(design.seed, _Purpose.SIDES).permutation(len(sets.pool))
-    side = sides[:size] if row < design.victims else sides[size:]
-    half = np.sort(side)
-    order = _stream(design.seed, _Purpose.SPLIT, row).permutation(size)
-    return sets.pool[half[order]]
+    of_sides = _stream(design.seed, _Purpose.SIDES)
+    of_split = _stream(design.seed, _Purpose.SPLIT, row)
+    places = of_sides.permutation(len(sets.pool))
+    side = places[:size] if row < design.victims else places[size:]
+    half = sets.pool[np.sort(side)]
+    return half[of_split.permutation(size)]
 
 
 @assign.register(VictimAttacker)

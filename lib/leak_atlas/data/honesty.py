@@ -24,13 +24,12 @@ def duplicates(x: NDArray, roles: NDArray) -> int:
     """
     if len(x) != len(roles):
         raise BadInput(f"{len(x)} samples and {len(roles)} roles do not belong together")
-    is_text = x.dtype.kind == "T"
-    samples = [sample if is_text else sample.tobytes() for sample in x]
+    samples = x.tolist() if x.dtype.kind == "T" else [sample.tobytes() for sample in x]
     content = np.array(samples, object)
     inside = content[roles == Role.MEMBER]
     outside = content[np.isin(roles, (Role.NONMEMBER, Role.TEST))]
     both = set(inside) & set(outside)
-    return sum(sample in both for sample in [*inside, *outside])
+    return sum(sample in both for sample in (*inside, *outside))
 
 
 def _features(x: NDArray, rng: np.random.Generator) -> NDArray:

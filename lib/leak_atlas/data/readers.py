@@ -274,9 +274,11 @@ def _texts(at: Path) -> NDArray:
     """
     text = np.load(at / "text.npy").tobytes()
     ends = np.load(at / "ends.npy").tolist()
-    starts = [0, *ends[:-1]]
     if len(text) != ends[-1] or ends != sorted(ends):
         raise ValueError(f"{len(text):,} bytes of text do not fit their {len(ends):,} ends")
-    bounds = zip(starts, ends, strict=True)
-    texts = (text[start:end].decode() for start, end in bounds)
-    return np.fromiter(texts, np.dtypes.StringDType(), len(ends))
+    texts = np.empty(len(ends), np.dtypes.StringDType())
+    start = 0
+    for place, end in enumerate(ends):
+        texts[place] = text[start:end].decode()
+        start = end
+    return texts

@@ -345,12 +345,17 @@ def lost(name: str) -> Iterator[None]:
 
 def environment() -> dict[str, str]:
     """What workers find in their environment: one thread, and this process' folders."""
-    own = {name: value for name, value in os.environ.items() if name.startswith("LEAK_ATLAS_")}
-    known = os.environ.get("PYTHONPATH", "")
-    own["PYTHONPATH"] = os.pathsep.join(filter(None, [str(paths.PACKAGE.parent), known]))
+    own = dict(ONE_THREAD)
+    for name, value in os.environ.items():
+        if name.startswith("LEAK_ATLAS_"):
+            own[name] = value
+    places = [str(paths.PACKAGE.parent)]
+    if os.environ.get("PYTHONPATH"):
+        places.append(os.environ["PYTHONPATH"])
+    own["PYTHONPATH"] = os.pathsep.join(places)
     own["LEAK_ATLAS_STORE"] = str(paths.store())
     own["LEAK_ATLAS_DATA"] = str(paths.data())
-    return ONE_THREAD | own
+    return own
 
 
 def _jobqueue() -> Any:

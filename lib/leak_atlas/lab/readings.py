@@ -6,7 +6,7 @@ import numpy as np
 
 from leak_atlas import audit
 from leak_atlas.data import honesty, readers
-from leak_atlas.data.designs import Role
+from leak_atlas.data.designs import Role, in_pool
 from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.models.subject import roles
 from leak_atlas.recipe import SelfAudit
@@ -19,11 +19,14 @@ def _(step: SelfAudit, of: Of) -> Arrays:
     """
     role, index, labels = roles(step.data, step.design, step.rows)
     x = readers.load(step.data.name, step.data.pixels).x[index]
-    halved = next((row for row in role if (row == Role.NONMEMBER).any()), None)
-    found = {"duplicates": np.asarray([honesty.duplicates(x, row) for row in role])}
-    if halved is not None:
-        pool = np.isin(halved, (Role.MEMBER, Role.NONMEMBER))
-        member = halved[pool] == Role.MEMBER
-        auc = audit.auc_interval(*honesty.blind(x[pool], member, labels[pool], step.design.seed))
+    counts = [honesty.duplicates(x, row) for row in role]
+    found = {"duplicates": np.asarray(counts)}
+    halved = role[(role == Role.NONMEMBER).any(axis=1)]
+    if len(halved):
+        first = halved[0]
+        pool = in_pool(first)
+        member = first[pool] == Role.MEMBER
+        scores, judged = honesty.blind(x[pool], member, labels[pool], step.design.seed)
+        auc = audit.auc_interval(scores, judged)
         found["blind"] = np.asarray([auc.value, auc.low, auc.high])
     return found

@@ -37,7 +37,9 @@ class Ready:
         self.jobs = list(plan.jobs.values())
         self.place = {key: place for place, key in enumerate(plan.jobs)}
         self.failed: dict[str, Outcome] = {}
-        self.order = TopologicalSorter({key: job.needs for key, job in plan.jobs.items()})
+        self.order = TopologicalSorter[str]()
+        for job in self.jobs:
+            self.order.add(job.key, *job.needs)
         self.order.prepare()
         self.heap = [self.place[key] for key in self.order.get_ready()]
         heapify(self.heap)
@@ -180,9 +182,11 @@ class Lines:
             self._print(now - self.start)
 
     def _print(self, seconds: float) -> None:
+        now = time.strftime("%H:%M")
+        share = f"{100 * self.share:.0f} % of the work"
         steps = f"{self.done} of {len(self.jobs)} steps"
-        done = f"{100 * self.share:.0f} % of the work, {steps}, {duration(seconds)} so far"
-        left = ""
+        line = f"  {now}  {share}, {steps}, {duration(seconds)} so far"
         if self.done < len(self.jobs):
-            left = f", about {duration(seconds * (1 / self.share - 1))} left"
-        print(f"  {time.strftime('%H:%M')}  {done}{left}", flush=True)
+            left = seconds * (1 / self.share - 1)
+            line += f", about {duration(left)} left"
+        print(line, flush=True)

@@ -52,23 +52,28 @@ def compare(
     Raises BadInput on a name in `only`, `shadows` or `checkpoints` that nothing has, and what
     `realize` raises.
     """
-    networks, epochs = dict(variants), dict[Hashable, list[Hashable]]()
-    for variant, each in (checkpoints or {}).items():
-        population = networks[_known(variant, variants, "variant to stop early")]
-        stopped = each if isinstance(each, Mapping) else {e: population.at(e) for e in each}
-        epochs[variant] = [Checkpoint(variant, epoch) for epoch in sorted(stopped)]
-        networks |= dict(zip(epochs[variant], (stopped[e] for e in sorted(stopped)), strict=True))
-    for name, chosen in (only or {}).items():
+    only, shadows, checkpoints = only or {}, shadows or {}, checkpoints or {}
+    networks = dict(variants)
+    epochs: dict[Hashable, list[Hashable]] = {}
+    for variant, each in checkpoints.items():
+        _known(variant, variants, "variant to stop early")
+        stops: dict[Hashable, Population] = {}
+        for epoch in sorted(each):
+            population = each[epoch] if isinstance(each, Mapping) else variants[variant].at(epoch)
+            stops[Checkpoint(variant, epoch)] = population
+        networks |= stops
+        epochs[variant] = list(stops)
+    for name, chosen in only.items():
         _known(name, attackers, "attacker")
         for variant in chosen:
             _known(variant, networks, f"variant that {name} attacks")
-    for variant in shadows or {}:
+    for variant in shadows:
         _known(variant, networks, "variant to be attacked")
     attacks: dict[tuple[Hashable, str], Attack] = {}
     for variant, population in networks.items():
         for name, attacker in attackers.items():
-            if name not in (only or {}) or variant in (only or {})[name]:
-                others = (shadows or {}).get(variant)
+            if variant in only.get(name, networks):
+                others = shadows.get(variant)
                 attacks[variant, name] = population.attack(attacker, targets, others)
     signals = {variant: each.signals()[:targets] for variant, each in networks.items()}
     results = lab.realize(attacks, signals, also)
@@ -98,8 +103,7 @@ def operations(results: Any, networks: Population) -> float:
     return total / len(networks)
 
 
-def _known(name: Any, known: Collection[Any], what: str) -> Any:
-    """The same name; BadInput where nothing has it."""
+def _known(name: Any, known: Collection[Any], what: str) -> None:
+    """BadInput where nothing has this name."""
     if name not in known:
         raise BadInput(f"there is no {what} '{name}'{nearest(str(name), list(map(str, known)))}")
-    return name

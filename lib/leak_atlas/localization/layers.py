@@ -82,8 +82,10 @@ def features(
     rows: dict[str, list[NDArray]] = {name: [] for name in net.names()}
     with scoring(net):
         for chosen in index.to(data.device).split(BATCH):
-            for name, (maps,) in walk((net,), augmentation.plain(data, chosen), "stages"):
-                rows[name].append(read(name, maps).cpu().numpy())
+            images = augmentation.plain(data, chosen)
+            for name, (maps,) in walk((net,), images, "stages"):
+                of_batch = read(name, maps)
+                rows[name].append(of_batch.cpu().numpy())
     return {name: np.concatenate(batches) for name, batches in rows.items()}
 
 
@@ -134,7 +136,9 @@ def compare_maps(p: Tensor, q: Tensor) -> Tensor:
     cosine = dot / product.clamp_min(torch.finfo(product.dtype).tiny)
     one_is_zero = (p2 != q2).double()
     direction = torch.where(product > 0, 1 - cosine, one_is_zero)
-    distance, length_p, length_q = ((square / d).sqrt() for square in (gap2, p2, q2))
+    distance = (gap2 / d).sqrt()
+    length_p = (p2 / d).sqrt()
+    length_q = (q2 / d).sqrt()
     return torch.stack([distance, direction.clamp(0, 2), length_p, length_q])
 
 

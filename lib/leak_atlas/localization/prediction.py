@@ -219,12 +219,17 @@ def foresight(
     ) -> FloatArray:
         place = np.searchsorted(pool, index)
         risk = other[-1]
-        most = highest(other[-1], share)
-        known = [one, *(signal[:, place] for signal in signals.values())]
-        correlation = np.array([rank_correlation(each, risk) for each in known])
-        found = [flagged_early(highest(each, share), most) for each in known]
-        beyond = correlation - correlation[0], correlation - correlation[0, -1]
-        return np.stack([correlation, found, *beyond], axis=1)
+        most = highest(risk, share)
+        correlations = []
+        found = []
+        for signal in (one, *(each[:, place] for each in signals.values())):
+            correlations.append(rank_correlation(signal, risk))
+            found.append(flagged_early(highest(signal, share), most))
+        correlation = np.array(correlations)
+        of_attack = correlation[0]
+        beyond_attack = correlation - of_attack
+        beyond_final = correlation - of_attack[-1]
+        return np.stack([correlation, found, beyond_attack, beyond_final], axis=1)
 
     rows = zip(["attack", *signals], across_halves(measure, halvings, rule=rule), strict=True)
     return {name: Foresight(*estimates) for name, estimates in rows}
@@ -292,8 +297,7 @@ def agreement(
 
     def measure(*both: Trajectory) -> FloatArray:
         risks = np.array([advantage(plane(each, rule))[-1] for each in both])
-        one = risks[: len(names)]
-        other = risks[len(names) :]
+        one, other = np.split(risks, 2)
         ranks = rank_correlation(one[:, None], other[None])
         itself = np.diag(ranks)
         with_reference = (ranks[at] + ranks[:, at]) / 2

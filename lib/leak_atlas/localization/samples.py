@@ -226,9 +226,12 @@ def auc_by_part(
     parts: int,
 ) -> FloatArray:
     """AUC within each part of a ranking (see `split_by_ranking`), of each target: `(parts, T)`."""
-    return np.array(
-        [units(by_target(part), auc) for part in split_by_ranking(scored, ranking, parts)]
-    )
+    return _areas(split_by_ranking(scored, ranking, parts))
+
+
+def _areas(groups: Sequence[Targets]) -> FloatArray:
+    """AUC within each group of samples, of each target: `(groups, T)`."""
+    return np.array([units(by_target(group), auc) for group in groups])
 
 
 def rise_within_strata(
@@ -247,10 +250,11 @@ def rise_within_strata(
     for number in range(strata):
         own = stratum == number
         upper[own] = _part_of_each({"score": ranking["score"][own]}, 2)
-    group = (2 * stratum + upper)[_places(ranking, _by_target(scored, "index"))]
-    split = split_by_group(scored, group, 2 * strata)
-    areas = np.array([units(by_target(part), auc) for part in split])
-    return np.asarray((areas[1::2] - areas[::2]).mean(axis=0))
+    half = 2 * stratum + upper  # of each ranked sample
+    places = _places(ranking, _by_target(scored, "index"))
+    areas = _areas(split_by_group(scored, half[places], 2 * strata))
+    rises = areas[1::2] - areas[::2]
+    return np.asarray(rises.mean(axis=0))
 
 
 def rates_by_part(
@@ -265,11 +269,13 @@ def rates_by_part(
     target's non-members in all parts exceeds, which an attack without a threshold needs.
     """
     if fpr is not None:
-        targets = zip(scored["scores"], _by_target(scored, "member"), strict=True)
-        cutoffs = [cutoff_at_fpr(scores[~member], fpr) for scores, member in targets]
+        cutoffs = []
+        for scores, member in zip(scored["scores"], _by_target(scored, "member"), strict=True):
+            cutoffs.append(cutoff_at_fpr(scores[~member], fpr))
         # A threshold is reached, a cutoff is exceeded.
         scored = {**scored, "thresholds": np.nextafter(cutoffs, np.inf)}
-    return np.array([own_rates(part) for part in split_by_ranking(scored, ranking, parts)])
+    split = split_by_ranking(scored, ranking, parts)
+    return np.array([own_rates(part) for part in split])
 
 
 def rise(values: FloatArray) -> Estimate:

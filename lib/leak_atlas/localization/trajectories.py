@@ -297,9 +297,12 @@ def _variance_beyond_counting(trajectory: Trajectory, rule: Rule) -> FloatArray:
     """`(E,)`."""
     path = plane(trajectory, rule)
     inside = trajectory.member.sum(axis=0)
-    networks = np.stack([len(trajectory.member) - inside, inside])  # on each side, (2, n)
-    counting = (path * (1 - path) / (networks - 1)).sum(axis=1)
-    return advantage(path).var(axis=1, ddof=1) - counting.mean(axis=1)
+    outside = len(trajectory.member) - inside
+    networks = np.stack([outside, inside])  # on each side, (2, n)
+    variances = path * (1 - path) / (networks - 1)
+    counting = variances.sum(axis=1)
+    spread = advantage(path).var(axis=1, ddof=1)
+    return spread - counting.mean(axis=1)
 
 
 # --- early detection ----------------------------------------------------------------------------

@@ -109,10 +109,13 @@ class Mixer(nn.Module):
         width = self.width(sample(x, across))
         height = self.height(sample(x, down))
         here = self.here(x)
-        mean = (width + height + here).mean(dim=(1, 2))
-        weights = self.fusion(mean).unflatten(1, (3, -1)).softmax(dim=1)
-        of_width, of_height, of_here = weights[:, :, None, None].unbind(dim=1)
-        return self.project(width * of_width + height * of_height + here * of_here)
+        total = width + height + here
+        mean = total.mean(dim=(1, 2))
+        fused = self.fusion(mean).unflatten(1, (3, -1))
+        weights = fused.softmax(dim=1)[:, :, None, None]
+        of_width, of_height, of_here = weights.unbind(dim=1)
+        mixed = width * of_width + height * of_height + here * of_here
+        return self.project(mixed)
 
 
 class Layer(nn.Module):

@@ -25,11 +25,13 @@ def cnn(
     stage ends with a 2x2 max-pool where its map is larger than one pixel. The head is the same for
     all depths.
     """
-    depth = int(model.name.removeprefix("cnn")) // 2
+    convolutions = int(model.name.removeprefix("cnn"))
+    depth = convolutions // 2
     outputs = widths(model, (1, 2))
-    stages = vgg_stages(_no_norm, channels, outputs, [depth] * 2)
+    stages = vgg_stages(_no_norm, channels, outputs, [depth, depth])
     side = max(1, pixels // 4)
-    head = chain(flat=nn.Flatten(), fc=nn.Linear(outputs[-1] * side**2, classes))
+    features = outputs[-1] * side**2
+    head = chain(flat=nn.Flatten(), fc=nn.Linear(features, classes))
     return he_normal(assembled(None, stages, head))
 
 

@@ -234,12 +234,15 @@ class Result:
         """What a page begins with: the warnings or `verdict`, then accuracies and notes, a line
         each.
         """
-        lead = "No verdict: the arrays look swapped." if self.warnings else self.verdict(fpr)
+        lead = self.verdict(fpr)
+        if self.warnings:
+            lead = "No verdict: the arrays look swapped."
         known = []
         for who, shares in checks.accuracies(self.arrays).items():
             known.append(f"{who} {checks.in_words(shares)}")
-        lines = [*self.warnings, f"Accuracy: {'; '.join(known)}.", *self.notes]
-        return Said("\n- ".join([lead, *lines]))
+        accuracy = f"Accuracy: {'; '.join(known)}."
+        lines = [lead, *self.warnings, accuracy, *self.notes]
+        return Said("\n- ".join(lines))
 
     # ------------------------------------------------------------ as files
 

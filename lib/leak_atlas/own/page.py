@@ -164,9 +164,12 @@ class ModelAudit:
         """Rows of a table: how many weights of each tensor are among the `share` of all weights with
         the largest scores.
         """
-        rows: dict[str, dict[str, Any]] = {}
+        rows: dict[str, Row] = {}
         for name, result in self.scores.items():
-            for area in shares(highest(maps(result), share)):
-                row = rows.setdefault(area.of, {"weights of": area.of, "number": area.weights})
-                row[f"largest {share:.0%} by {name}"] = area.selected
+            column = f"largest {share:.0%} by {name}"
+            chosen = highest(maps(result), share)
+            for area in shares(chosen):
+                start = {"weights of": area.of, "number": area.weights}
+                row = rows.setdefault(area.of, start)
+                row[column] = area.selected
         return list(rows.values())

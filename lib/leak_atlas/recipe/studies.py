@@ -144,11 +144,14 @@ class PruningStudy(Study):
         """
         starts = self.stopped(before) if before else {}
         found: dict[int, Population] = {}
+        fewest = min(after)
         for epochs, dense in starts.items():
-            shortest = self._tuned_early(dense.pruned(pruner, sparsity), [min(after)])
-            found[epochs + min(after)] = shortest[min(after)]
-        tuned = self._tuned_early(self.dense.pruned(pruner, sparsity), after)
-        return found | {self.schedule.epochs + epoch: tuned[epoch] for epoch in after}
+            pruned = dense.pruned(pruner, sparsity)
+            found[epochs + fewest] = self._tuned_early(pruned, [fewest])[fewest]
+        pruned = self.dense.pruned(pruner, sparsity)
+        for epochs, tuned in self._tuned_early(pruned, after).items():
+            found[self.schedule.epochs + epochs] = tuned
+        return found
 
     def _tuned_early(self, pruned: Population, epochs: Sequence[int]) -> dict[int, Population]:
         """Fine-tuning that stops after some epochs, without a patience; see `stopped`."""
@@ -280,9 +283,11 @@ class WindowStudy(PruningStudy):
         Base at the end of each round but the last, by the number of its epochs so far.
         """
         short = replace(self.tuning, epochs=1, patience=None)
-        dense = self.stopped(epochs)
-        stopped = {epoch: self.iterative(dense[epoch], short)[-1] for epoch in epochs}
-        for number, population in enumerate(self.iterative()[:-1], start=1):
+        stopped = {}
+        for epoch, dense in self.stopped(epochs).items():
+            stopped[epoch] = self.iterative(dense, short)[-1]
+        *rounds, _ = self.iterative()
+        for number, population in enumerate(rounds, start=1):
             stopped[self.schedule.epochs + number * self.fine_tuning] = population
         return stopped
 

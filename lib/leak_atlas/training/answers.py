@@ -216,12 +216,15 @@ def _edges(images: Tensor) -> Tensor:
     vertical Sobel gradients, each at most 255, rounded.
     """
     smooth = torch.tensor([1.0, 2.0, 1.0])
-    across = smooth[:, None] * torch.tensor([-1.0, 0.0, 1.0])
-    filters = torch.stack([across, across.T])[:, None]
+    rise = torch.tensor([-1.0, 0.0, 1.0])
+    across = torch.outer(smooth, rise)
+    filters = torch.stack([across, across.T])
     maps = images.float().permute(0, 3, 1, 2)
     padded = functional.pad(maps, (1, 1, 1, 1), "reflect")
-    gradients = functional.conv2d(padded.flatten(0, 1)[:, None], filters)
-    edges = gradients.abs().clamp(max=255).mean(dim=1).round()
+    channels = padded.flatten(0, 1)
+    gradients = functional.conv2d(channels[:, None], filters[:, None])
+    sizes = gradients.abs().clamp(max=255)
+    edges = sizes.mean(dim=1).round()
     return edges.unflatten(0, maps.shape[:2]).permute(0, 2, 3, 1)
 
 

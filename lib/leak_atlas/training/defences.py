@@ -233,18 +233,23 @@ class RiskyDecay(Update):
     objective: RMR
 
     def __init__(self, objective: RMR, task: Task) -> None:
-        decays = (objective.risky, objective.general) if objective.form == "code" else (0.0,)
-        schedules = [dataclasses.replace(task.schedule, weight_decay=decay) for decay in decays]
-        super().__init__(objective, task._replace(schedule=schedules[-1]))
+        apart = objective.form == "code"
+        general = dataclasses.replace(
+            task.schedule, weight_decay=objective.general if apart else 0.0
+        )
+        super().__init__(objective, task._replace(schedule=general))
         highest = torch.as_tensor(self.ranking).argsort(descending=True, stable=True)
         self.risky = torch.zeros(self.n, dtype=torch.bool)
         self.risky[highest[: round(objective.share * self.n)]] = True
         decay = torch.where(self.risky, objective.risky, objective.general)
         self.decay = decay.to(self.data.device, torch.float32)  # of each member
         self.strength = torch.zeros((), device=self.data.device)  # mean decay of the batch
-        self.first = optimizer(schedules[0], self.weights) if objective.form == "code" else None
-        for group in self.first.param_groups if self.first else ():
-            group["lr"] = self.optimizer.param_groups[0]["lr"]
+        self.first: torch.optim.Optimizer | None = None
+        if apart:
+            risky = dataclasses.replace(task.schedule, weight_decay=objective.risky)
+            self.first = optimizer(risky, self.weights)
+            for group in self.first.param_groups:
+                group["lr"] = self.optimizer.param_groups[0]["lr"]
 
     def _counts(self, epoch: int) -> tuple[int, int]:
         """Numbers of visits to risky and to other members in an epoch."""

@@ -61,12 +61,14 @@ def relaxed(
     a soft label that has the true class's probability and spreads the rest evenly. The soft label
     is a constant, so the true logit's gradient is zero.
     """
+    others = logits.shape[1] - 1  # classes
     log_p = functional.log_softmax(logits, dim=1)
     losses = -log_p.gather(1, labels[:, None])[:, 0]
     mean = losses.mean()
     p_true = (-losses).exp().clamp(max=1.0).detach()
-    p_other = (1 - p_true) / (logits.shape[1] - 1)
-    soft_losses = p_true * losses - p_other * (log_p.sum(dim=1) + losses)
+    p_other = (1 - p_true) / others
+    log_p_others = log_p.sum(dim=1) + losses
+    soft_losses = p_true * losses - p_other * log_p_others
     even = (mean - objective.alpha).abs()
     odd = torch.where(mean > objective.alpha, mean, soft_losses.mean())
     return torch.where(epoch % 2 == 0, even, odd)
