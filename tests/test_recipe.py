@@ -11,7 +11,6 @@ from leak_atlas.recipe import (
     DPSGD,
     HAMP,
     PAST,
-    RMIA,
     AdversarialRegularization,
     At,
     Attack,
@@ -106,7 +105,6 @@ def test_numbers_are_coerced_to_their_declared_type_before_the_key() -> None:
         (lambda: base().at(4), "1 to 3"),
         (lambda: base(schedule=Schedule(3, patience=1)), "dev set"),
         (lambda: base().rewind("stage4").at(1), "no epochs"),
-        (lambda: RMIA(views=2, temperature=2.0), "views=1"),
         (lambda: base(objective=Distillation()), "teachers="),
         (lambda: base(teachers=(base(row=1),)), "Distillation()"),
         (

@@ -1,8 +1,8 @@
 """RMIA (Zarifzadeh et al. 2024) and BASE (Lassila et al. 2025) compare the target's confidence with
 the average confidence of reference models.
 
-Both take **log confidences** log p_y <= 0 (`signals.log_confidence`, with the temperature that the
-paper names for the data set), because p itself rounds to 1 where models are confident.
+Both take **log confidences** log p_y <= 0 (`signals.log_confidence`), because p itself rounds to
+1 where models are confident.
 """
 
 from __future__ import annotations
@@ -120,21 +120,21 @@ def base(
     return np.asarray(log_ratio(target, shadows, member, RMIA()).mean(axis=1))
 
 
-def confidences(case: Case, temperature: float = 1.0, views: int = 1) -> Signal:
+def confidences(case: Case, views: int = 1) -> Signal:
     """What both attacks read of a model: log confidences of the target's labels."""
 
     def signal(arrays: Arrays, samples: BoolArray) -> FloatArray:
         if views > 1:
             return np.asarray(log_expit(arrays["views"][samples]))
         labels = case.target["labels"][samples]
-        return log_confidence(arrays["logits"][samples], labels, temperature)
+        return log_confidence(arrays["logits"][samples], labels)
 
     return signal
 
 
 @infer.register(RMIA)
 def _(attacker: RMIA, case: Case) -> Scored:
-    signal = confidences(case, attacker.temperature, attacker.views)
+    signal = confidences(case, attacker.views)
     target, shadows = case.read(signal, case.pool)
     target_z, shadows_z = case.read(signal, case.population)
     # A population of dev samples may hold members of a shadow model.

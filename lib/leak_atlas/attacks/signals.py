@@ -42,36 +42,24 @@ def _margin(z: FloatArray, columns: NDArray) -> FloatArray:
     return of_column[..., 0] - _logsumexp(others)
 
 
-def scaled_confidence(
-    logits: ArrayLike,
-    labels: ArrayLike,
-    temperature: float = 1.0,
-) -> FloatArray:
+def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     """log p_y - log(1 - p_y) = z_y - logsumexp of the other logits (Carlini et al. 2022, section
     VI).
 
     Close to normal over models; unbounded. Larger = more likely member.
     """
     z, columns = _read(logits, labels)
-    return _margin(z / temperature, columns)
+    return _margin(z, columns)
 
 
-def loss(
-    logits: ArrayLike,
-    labels: ArrayLike,
-    temperature: float = 1.0,
-) -> FloatArray:
+def loss(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     """Cross entropy -log p_y in nats, exact down to 1e-300. Smaller = more likely member."""
-    return np.logaddexp(0.0, -scaled_confidence(logits, labels, temperature))
+    return np.logaddexp(0.0, -scaled_confidence(logits, labels))
 
 
-def log_confidence(
-    logits: ArrayLike,
-    labels: ArrayLike,
-    temperature: float = 1.0,
-) -> FloatArray:
+def log_confidence(logits: ArrayLike, labels: ArrayLike) -> FloatArray:
     """log p_y, what `rmia` and `base` take. Larger = more likely member."""
-    return -loss(logits, labels, temperature)
+    return -loss(logits, labels)
 
 
 def confidence(logits: ArrayLike, labels: ArrayLike) -> FloatArray:

@@ -129,7 +129,6 @@ class RMIA(Attacker):
     mode: Literal["online", "offline"] = "online"
     gamma: Annotated[float, Within(1e-9)] = 2.0
     a: float = 0.3  # of the offline mode
-    temperature: float = 1.0
     views: int = 1
     # `share`: the paper's plain share, at most Z + 1 levels
     ties: Literal["ratio", "share"] = "ratio"
@@ -139,13 +138,6 @@ class RMIA(Attacker):
         one did not.
         """
         return 2 if meets and self.mode == "offline" else 1
-
-    def verify(self) -> None:
-        if self.views > 1 and self.temperature != 1:
-            raise BadInput(
-                "RMIA over several views is stored for temperature 1 alone; "
-                "set views=1 or temperature=1.0"
-            )
 
 
 class BASE(Attacker):
