@@ -25,6 +25,8 @@ from leak_atlas.recipe import Step
 
 COMMON = "_common.yaml"
 
+Given = dict[str, Any]  # parameters of a notebook by name
+
 
 @dataclass(frozen=True)
 class Notebook:
@@ -52,7 +54,7 @@ class Notebook:
         return first.splitlines()[0].lstrip("# ").strip()
 
     @property
-    def defaults(self) -> dict[str, Any]:
+    def defaults(self) -> Given:
         """The parameters cell: one literal assignment a line."""
         cells = [cell for cell in self.text.cells if _is_parameters(cell)]
         if len(cells) != 1:
@@ -70,9 +72,9 @@ def _is_parameters(cell: Any) -> bool:
 
 
 @cache
-def _assigned(source: str) -> dict[str, Any]:
+def _assigned(source: str) -> Given:
     """The names and values of a parameters cell; asked for many times."""
-    values: dict[str, Any] = {}
+    values: Given = {}
     for line in ast.parse(source).body:
         match line:
             case ast.Assign(targets=[ast.Name(name)], value=value) if name not in values:
@@ -164,9 +166,7 @@ def _files(notebook: Notebook) -> list[str]:
     return [*of_all, f"{folder}/{COMMON}", f"{notebook.name}.yaml"]
 
 
-def parameters(
-    notebook: Notebook, profile: str, extra: dict[str, Any] | None = None
-) -> dict[str, Any]:
+def parameters(notebook: Notebook, profile: str, extra: Given | None = None) -> Given:
     """What a profile and `-p` (`extra`) set for a notebook, checked against the notebook's own
     names and types.
 
@@ -178,7 +178,7 @@ def parameters(
     for path in (folder / name for name in _files(notebook)):
         if path.exists():
             where = str(path.relative_to(paths.ROOT))
-            values = files.from_yaml(files.text(path), where, dict[str, Any] | None) or {}
+            values = files.from_yaml(files.text(path), where, Given | None) or {}
             known = _every_parameter() if path.name == COMMON else set(defaults)
             for name, value in values.items():
                 if name not in known:
@@ -211,9 +211,9 @@ def _like(default: Any, value: Any, name: str) -> Any:
         raise BadInput(f"{error}, as in {default!r}") from error
 
 
-def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
+def declare(notebook: Notebook, given: Given) -> list[Step]:
     """The steps that a notebook asks of `realize`; BadInput where its parameters cannot be meant."""
-    space: dict[str, Any] = {"__name__": "__main__"}
+    space: Given = {"__name__": "__main__"}
     # as in JupyterLab; workers of this machine inherit it
     if (folder := str(notebook.path.parent)) not in sys.path:
         sys.path.append(folder)
@@ -235,7 +235,7 @@ def declare(notebook: Notebook, given: dict[str, Any]) -> list[Step]:
     return []
 
 
-def _execute(source: str, name: str, space: dict[str, Any]) -> None:
+def _execute(source: str, name: str, space: Given) -> None:
     """Executes a cell. A kind that is defined in it is known by its text, which Python finds under
     the cell's name."""
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
@@ -282,11 +282,11 @@ def run_name(profile: str, extra: Mapping[str, Any]) -> str:
     return profile + re.sub(r"[^\w.,=+-]", "", "".join(texts), flags=re.ASCII)
 
 
-def read_parameters(pairs: Iterable[str]) -> dict[str, Any]:
+def read_parameters(pairs: Iterable[str]) -> Given:
     """`-p name=value` as typed at the shell; values are JSON where they can be, text where they
     cannot.
     """
-    values: dict[str, Any] = {}
+    values: Given = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:

@@ -33,9 +33,8 @@ from leak_atlas.localization import Arrays
 from leak_atlas.localization.divergence import losses
 from leak_atlas.recipe import Memorization, Population, ShuffledRanking, Window, WindowStudy
 
-Targets = list[
-    dict[str, NDArray]
-]  # what an attack says of a subset of samples, a `Scored` a target
+# what an attack says of a subset of samples, a `Scored` a target
+Targets = list[dict[str, NDArray]]
 
 
 # --- memorization -------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ __all__ = [
     "Within",
 ]
 
+Record = dict[str, Any]  # of a recipe, as JSON holds it
 KINDS: dict[str, type[Recipe]] = {}
 CODE = "own code"  # in a record; no field can have this name
 
@@ -126,9 +127,9 @@ class Recipe:
     def verify(self) -> None:
         """BadInput where fields contradict each other; asked whenever one is made."""
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Kind, revision and the fields that differ from their defaults; steps as their keys."""
-        out: dict[str, Any] = {"kind": self.recorded}
+        out: Record = {"kind": self.recorded}
         if self.revision != 1:
             out["revision"] = self.revision
         for name, _, default, recorded, _ in fields_of(type(self)):
@@ -206,7 +207,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def digest(record: dict[str, Any]) -> str:
+def digest(record: Record) -> str:
     """The key of a recipe with this record: SHA-256 of its canonical JSON."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from leak_atlas import BadInput
-from leak_atlas.recipe.core import Positive, Recipe, Whole, refuse
+from leak_atlas.recipe.core import (
+    Positive,
+    Recipe,
+    Record,
+    Whole,
+    refuse,
+)
 
 __all__ = [
     "Design",
@@ -283,7 +289,7 @@ class LeftOut(Design):
                 f"{self.leave_out}"
             )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         return {
             name: value for name, value in super().record().items() if name not in self.INHERITED
         }

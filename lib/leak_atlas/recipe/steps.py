@@ -6,10 +6,17 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import field
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from leak_atlas import BadInput
-from leak_atlas.recipe.core import Count, Share, Step, Whole, refuse
+from leak_atlas.recipe.core import (
+    Count,
+    Record,
+    Share,
+    Step,
+    Whole,
+    refuse,
+)
 from leak_atlas.recipe.criteria import Criterion, Taylor, Vulnerability
 from leak_atlas.recipe.designs import Design
 from leak_atlas.recipe.objectives import CrossEntropy, Objective
@@ -265,7 +272,7 @@ class Train(State):
                 f"{remedy}"
             )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """A training of a pruned network keeps what is gone beside its weights, which older
         versions did not.
         """
@@ -335,7 +342,7 @@ class ImportedModel(State, recorded="Brought"):
     def verify(self) -> None:
         self.training  # noqa: B018  # it looks at data, design and model
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         return {name: value for name, value in super().record().items() if name != "file"}
 
     @cached_property

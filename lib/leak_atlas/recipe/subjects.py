@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from leak_atlas import BadInput
 from leak_atlas.recipe import registry
@@ -11,6 +11,7 @@ from leak_atlas.recipe.core import (
     Amount,
     Positive,
     Recipe,
+    Record,
     Whole,
     Within,
     misplaced,
@@ -75,7 +76,7 @@ class Data(Recipe):
         entry = registry.find(self.name)
         return (entry.size, 0) if self.joined else (entry.train, entry.test)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         return super().record() | {"name": self.name, "digest": registry.find(self.name).digest}
 
 
@@ -143,7 +144,7 @@ class Model(Architecture):
                 f"layers of a {self.name} have half its width: give an even one, not {self.width}"
             )
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Attention was torch's own kernel in older versions, which rounds differently."""
         attends = self.name in ("vit", "transformer")
         return super().record() | ({"attention": "written out"} if attends else {})
@@ -189,7 +190,7 @@ class Schedule(Recipe):
     # SAM's rho (Foret et al. 2021): gradients are taken so far uphill; .05 is usual
     sharpness: Amount = 0.0
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Without SGD's momentum under Adam, which ignores it."""
         record = super().record()
         if self.optimizer == "adam":

@@ -25,6 +25,7 @@ from leak_atlas.engine import files, paths
 from leak_atlas.engine.processes import BAD, FAILED, ending, serve
 from leak_atlas.lab import cluster
 from leak_atlas.lab.declare import (
+    Given,
     Notebook,
     declare,
     notebooks,
@@ -39,8 +40,6 @@ from leak_atlas.report import contents
 
 EXECUTION = 7.0  # core-seconds of a notebook whose results are there
 START = 2.0  # core-seconds until a worker does its first job
-
-Given = dict[str, Any]  # parameters of a notebook by name
 
 
 def reproduce(

@@ -20,7 +20,7 @@ from typing import Any
 from markupsafe import Markup
 
 from leak_atlas import BadInput
-from leak_atlas.audit import Rows
+from leak_atlas.audit import Row, Rows
 from leak_atlas.engine import files
 from leak_atlas.report import ledger, summary
 from leak_atlas.report.markup import PAGE, drawn
@@ -60,7 +60,7 @@ def entries(run_folder: Path) -> Rows:
     """
     found = []
     for path in run_folder.rglob("*.run.json"):
-        entry = files.from_json(files.text(path), path, dict[str, Any])
+        entry = files.from_json(files.text(path), path, Row)
         judged = path.with_name(path.name.replace(".run.json", ".claims.json"))
         entry["claims"] = []
         if entry["status"] == "executed" and judged.exists():
@@ -105,7 +105,7 @@ def _write_glossary(place: Path) -> None:
         files.write(place / GLOSSARY, drawn("glossary.html", words=text, style=style()))
 
 
-def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> dict[str, Any]:
+def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> Row:
     """An entry with its profile and, seen from the index in `folder`, its page and its first
     figure.
     """
@@ -298,7 +298,7 @@ def site(reports_folder: Path, place: Path) -> list[str]:
     return [entry["page"] for entry in shown]
 
 
-def _report_page(place: Path, entry: Entry) -> dict[str, Any]:
+def _report_page(place: Path, entry: Entry) -> Row:
     """Writes one page of the site; its entry in the index."""
     profile = entry["profile"]
     mark = write_page(place / profile, entry["notebook"], entry["title"], "../index.html")

@@ -28,11 +28,11 @@ from leak_atlas.report import printed, sheet
 from leak_atlas.report.markup import proper
 from leak_atlas.report.sheet import (
     FLOOR,
-    INK,
     QUIET,
     Frame,
     Look,
     Sheet,
+    Style,
     levels,
     limits,
     looks_of,
@@ -66,17 +66,11 @@ CENTRE = "#d1550b"  # the one warm colour beside those of a plane
 CELLS, FINEST = 40, 64  # along an axis of a plane; at most so many where rates are counted
 GREY = {None: Look("", QUIET, "o", "-")}  # of a layer that has no series
 # no difference
-GUESS: dict[str, Any] = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
-HOLLOW: dict[str, Any] = {
+GUESS: Style = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
+HOLLOW: Style = {
     "markerfacecolor": "none",
     "markeredgewidth": 1.5,
     "markersize": 7,
-    "linestyle": "none",
-}
-RING: dict[str, Any] = {
-    "markeredgecolor": INK,
-    "markeredgewidth": 1.4,
-    "markersize": 9,
     "linestyle": "none",
 }
 
@@ -87,7 +81,7 @@ def intervals(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """The intervals of `_x` and of `_y`, where the table has them."""
     is_known = np.isfinite(rows["_x"] + rows["_y"])
     known = rows[is_known]
-    style: dict[str, Any] = {"color": look.colour, "alpha": 0.55, "linewidth": 1.8, "zorder": 2}
+    style: Style = {"color": look.colour, "alpha": 0.55, "linewidth": 1.8, "zorder": 2}
     if "_x_low" in rows:
         ax.hlines(known["_y"], known["_x_low"], known["_x_high"], **style)
     if "_y_low" in rows:
@@ -163,14 +157,17 @@ def upright(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     )
 
 
-def marker(**style: Any) -> Mark:
-    """Bare markers in a style: HOLLOW, what a paper prints; RING, what a rule chose."""
-
-    def mark(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-        shape = {"color": look.colour, "marker": look.marker, "label": look.label}
-        ax.plot(rows["_x"], rows["_y"], zorder=4, **shape, **style)
-
-    return mark
+def hollow(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """Numbers that a paper prints: bare, hollow markers."""
+    ax.plot(
+        rows["_x"],
+        rows["_y"],
+        color=look.colour,
+        marker=look.marker,
+        label=look.label,
+        zorder=4,
+        **HOLLOW,
+    )
 
 
 # ---------------------------------------------------------------- the engine
@@ -203,7 +200,7 @@ def draw(
     looks = looks or looks_of(levels(first, hue))
     grid, fig = sheet.panels_of(levels(first, facet), height, widest, share, width)
     fig.numbers = sheet.numbers(*(table for table, _ in layers))
-    key: dict[str, Any] = {}
+    key: Style = {}
     for panel, ax in grid.items():
         for table, mark in layers:
             here = only(table, facet, panel)
@@ -384,7 +381,7 @@ def in_panel(panel: Any, x: ArrayLike, y: ArrayLike) -> pd.DataFrame:
 
 def count_in_cells(ax: Axes, rows: pd.DataFrame, edges: Any, norm: LogNorm) -> None:
     """Draws how many points lie in each cell; `norm`, the scale of all panels, reaches the most."""
-    style: dict[str, Any] = {"cmap": sheet.SEQUENTIAL, "rasterized": True}
+    style: Style = {"cmap": sheet.SEQUENTIAL, "rasterized": True}
     counts, *_ = ax.hist2d(rows["_x"], rows["_y"], edges, cmin=1, norm=norm, **style)
     norm.vmax = max(norm.vmax or 0.0, np.nanmax(counts))
 
@@ -531,7 +528,7 @@ def hatch(ax: Axes, parts: Sequence[str], begins: str, label: str) -> None:
     """Hatches the stages from `begins` to the last one."""
     first = next(i for i, part in enumerate(parts) if part.startswith(begins))
     end = max(i for i, part in enumerate(parts) if part.startswith("stage"))
-    style: dict[str, Any] = {"facecolor": "none", "edgecolor": sheet.HATCH, "hatch": "///"}
+    style: Style = {"facecolor": "none", "edgecolor": sheet.HATCH, "hatch": "///"}
     ax.axvspan(first - 0.5, end + 0.5, zorder=0.1, linewidth=0.0, label=label, **style)
 
 
@@ -574,7 +571,7 @@ def tradeoff(
         level=level,
         words={"xlabel": x, "ylabel": y, **words},
     )
-    corner: dict[str, Any] = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic"}
+    corner: Style = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic"}
     for ax in fig.axes:
         ax.text(0.99, 0.015, better, transform=ax.transAxes, color=QUIET, **corner)
     return fig
@@ -622,7 +619,7 @@ def against_paper(
             ax.plot([], [], label=proper(source), marker="o", color=look.colour, **HOLLOW)
 
     turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
-    bare_marks = drawn.rename(columns=turned), marker(**HOLLOW)
+    bare_marks = drawn.rename(columns=turned), hollow
     figure = draw(
         [(table.rename(columns=turned), points), bare_marks],
         looks=looks,

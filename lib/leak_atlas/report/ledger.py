@@ -13,7 +13,7 @@ from leak_atlas.report.markup import drawn, proper, table
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from leak_atlas.audit import Estimate, Rows
+    from leak_atlas.audit import Estimate, Row, Rows
 
 __all__ = ["Claim", "Claims", "Judgement", "claims", "claims_of", "judge", "verdict"]
 
@@ -115,7 +115,7 @@ class Claims:
     def __iter__(self) -> Iterator[Claim]:
         return iter(self.items)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> Row:
         head = ("Claim", RULE, "Origin", "Control")
         rows = [(item.text, item.rule, item.origin, item.control) for item in self.items]
         least = [f"{name} at least {value:g}" for name, value in self.regime.items()]
@@ -173,15 +173,15 @@ def _passes(check: Estimate | bool) -> bool:
 class Judgement:
     """Claims with their verdicts; `rows` is what `claims.json` holds."""
 
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[Row, ...]
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
     def __getitem__(self, name: str) -> Verdict:
         return next(row["verdict"] for row in self.rows if row["name"] == name)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> Row:
         return {
             "text/html": page_of_claims(self.rows),
             "text/plain": str(self),
@@ -352,7 +352,7 @@ def _known(what: str, given: Iterable[str], known: list[str]) -> None:
 COPIED = ("name", "text", "fails", "quantity", "rule", "control", "headline", "quote", "section")
 
 
-def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]) -> dict[str, Any]:
+def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]) -> Row:
     """A judged claim; its regime and its note are filled in later."""
     return {name: getattr(claim, name) for name in COPIED} | {
         "paper": claim.origin,

@@ -24,11 +24,12 @@ from leak_atlas.report.markup import png, proper
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Style: TypeAlias = dict[str, Any]  # options of matplotlib, or of what IPython shows
 Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
 
 matplotlib.style.use(Path(__file__).with_name("leakatlas.mplstyle"))
 
-INK, QUIET, FAINT, WASH, FLOOR = "#1f2933", "#5b6570", "#9aa5b1", "#e4e7eb", "#dfe3e8"
+INK, QUIET, FAINT, FLOOR = "#1f2933", "#5b6570", "#9aa5b1", "#dfe3e8"
 HATCH = "#cbd2d9"
 SEQUENTIAL = "crest"
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p")
@@ -49,13 +50,13 @@ LETTER, LINE = (
     0.0075,
     0.0172,
 )  # inches for each point of the font: a letter's width, a line's height
-HEAD: dict[str, Any] = {
+HEAD: Style = {
     "loc": "outside upper left",
     "alignment": "left",
     "borderaxespad": 0.4,
     "title_fontproperties": {"size": 11, "weight": "bold"},
 }
-AXIS: dict[str, Any] = {"fontsize": 9, "color": "#3e4c59"}
+AXIS: Style = {"fontsize": 9, "color": "#3e4c59"}
 WIDTH = 8.4  # inches: 924 pixels, a text column of a page at one and a quarter
 NARROW = 4.6  # inches: on a phone of 390 pixels letters are still 9 pixels high
 
@@ -71,16 +72,16 @@ class Sheet(Figure):
     numbers: pd.DataFrame | None = None  # what is drawn
     compared: Sequence[Mapping[str, Any]] = ()  # of these, numbers that a paper prints, with ours
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[Style, Style]:
         picture = self.png()
-        about: dict[str, Any] = {"width": round(self.bbox.width), "alt": self.finding}
+        about: Style = {"width": round(self.bbox.width), "alt": self.finding}
         place = os.environ.get("LEAK_ATLAS_FIGURES")
         if place:  # a batch's, in whose page this figure comes to stand
             page = Path(place)
             name = f"{page.name}.fig{next(COUNTED)}"
             self.keep(page.with_name(name))
             about["figure"] = name
-        shown: dict[str, Any] = {"image/png": picture, "text/plain": f"Figure: {self.finding}"}
+        shown: Style = {"image/png": picture, "text/plain": f"Figure: {self.finding}"}
         if self.compared:
             shown[printed.MIME] = list(self.compared)
         return shown, {"image/png": about}
@@ -275,7 +276,7 @@ def name_panel(ax: Axes, name: str, width: float = 0.0) -> None:
 def note_above(ax: Axes, note: str) -> None:
     """A quiet line between the panel's name and the panel."""
     lines = wrapped(note, room(ax), 8.5)
-    offset: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    offset: Style = {"xycoords": "axes fraction", "textcoords": "offset points"}
     ax.annotate(lines, (0, 1), (0, 5), color=QUIET, fontsize=8.5, **offset)
     ax.set_title(ax.get_title(loc="left"), pad=7 + 12 * (lines.count("\n") + 1))
 
@@ -288,7 +289,7 @@ def name_parts(ax: Axes, names: Sequence[str], panels: int = 1) -> None:
     apart = 0.8 * fig.get_figwidth() / panels / len(names)  # inches
     letters = max(map(len, names), default=0)
     longest = 9 * LETTER * letters  # inches
-    style: dict[str, Any] = {}
+    style: Style = {}
     if longest > apart - 0.05:
         style = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
         fig.deeper = max(fig.deeper, 0.5 * longest - 0.3)
