@@ -42,13 +42,13 @@ def correlation(
     return np.asarray(value)[()]
 
 
-def rank_correlation(x: ArrayLike, y: ArrayLike, undefined: float = 0.0) -> FloatArray:
+def rank_correlation(x: ArrayLike, y: ArrayLike) -> FloatArray:
     """Spearman's correlation of ``x (..., n)`` and ``y (..., n)``: `correlation` of their ranks."""
     from scipy.stats import rankdata
 
     first = rankdata(x, axis=-1)
     second = rankdata(y, axis=-1)
-    return correlation(first, second, undefined=undefined)
+    return correlation(first, second)
 
 
 def rank_correlation_interval(x: ArrayLike, y: ArrayLike) -> Estimate:

@@ -16,10 +16,9 @@ from leak_atlas.audit import BoolArray, FloatArray, IntArray
 from leak_atlas.localization import Arrays
 from leak_atlas.localization.samples import members_of
 
-# Measures that add up over training, that are uncertain, and that other networks give.
+# Measures that add up over training, and that tell how uncertain an answer is.
 EFFORT = "mean loss", "iteration learned", "forgetting", "margin", "spread of loss"
 UNCERTAINTY = "aleatoric", "epistemic", "ensemble variance"
-OTHERS = "inconsistency", "memorization"
 
 
 def difficulty(answers: Mapping[int, Sequence[Arrays]], early: int) -> dict[str, FloatArray]:

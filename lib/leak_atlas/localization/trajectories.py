@@ -111,20 +111,15 @@ def advantage(path: FloatArray) -> FloatArray:
     return path[:, 1] - path[:, 0]
 
 
-def states(
-    path: FloatArray,
-    low: float = 0.2,
-    high: float = 0.8,
-) -> IntArray:
+def states(path: FloatArray) -> IntArray:
     """The state of each sample at each checkpoint, `(E, n)`.
 
-    LOW: an advantage below `low`; HIGH: a TPR of at least `high` at an FPR of at most 1 - `high`;
-    MIDDLE: neither.
+    LOW: an advantage below .2; HIGH: a TPR of at least .8 at an FPR of at most .2; MIDDLE: neither.
     """
     fpr = path[:, 0]
     tpr = path[:, 1]
-    exposed = (tpr >= high - 1e-9) & (fpr <= 1 - high + 1e-9)  # rates are not exact
-    state = np.where(advantage(path) < low, LOW, MIDDLE)
+    exposed = (tpr >= 0.8 - 1e-9) & (fpr <= 0.2 + 1e-9)  # rates are not exact
+    state = np.where(advantage(path) < 0.2, LOW, MIDDLE)
     state[exposed] = HIGH
     return state
 
@@ -181,14 +176,6 @@ def mean_speed(
     speed = encoding_speed(plane(trajectory, rule), trajectory.epochs)
     noise = encoding_speed(plane(null, rule), null.epochs)
     return float(speed.mean() - noise.mean())
-
-
-def centre_of_mass(path: FloatArray) -> FloatArray:
-    """Mean FPR and TPR over samples at each checkpoint, `(E, 2)`.
-
-    With networks on halves of a pool these are the attack's own rates.
-    """
-    return path.mean(axis=2)
 
 
 def delay(
