@@ -22,7 +22,6 @@ from leak_atlas.report import printed
 from leak_atlas.report.markup import png, proper
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 Frame: TypeAlias = "pd.DataFrame | Sequence[Mapping[str, Any]]"
@@ -64,17 +63,13 @@ NARROW = 4.6  # inches: on a phone of 390 pixels letters are still 9 pixels high
 class Sheet(Figure):
     """A Figure that belongs to no window system: shown where a cell returns it, as a sharp PNG.
 
-    Its title is its description for those who cannot see it. What moves with a slider are animated
-    artists in `moving`; `still` are the pixels of the rest, once they are drawn.
+    Its title is its description for those who cannot see it.
     """
 
     finding = ""
     deeper = 0.0  # inches that long names under the panels need
     numbers: pd.DataFrame | None = None  # what is drawn
     compared: Sequence[Mapping[str, Any]] = ()  # of these, numbers that a paper prints, with ours
-    _layout_engine: Any  # of matplotlib's, which an explorer turns off
-    moving: Sequence[Artist] = ()
-    still: Any = None
 
     def _repr_mimebundle_(
         self, include: Any = None, exclude: Any = None
