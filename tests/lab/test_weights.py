@@ -121,6 +121,24 @@ def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
     assert all(not pruned[name][mask].any() for name, mask in gone.items())
 
 
+def test_confined_scores_choose_weights_of_some_stages_alone() -> None:
+    (train,) = pool(1)
+    by = train.score(VULNERABLE)
+    late, early = by.confine("stage4"), by.confine("stage4", before=True)
+    found = lab.realize(by, late, early)
+    whole, behind, before = (maps(found[each]) for each in (by, late, early))
+    stage4 = {name for name in whole if name.startswith(("stage4", "head"))}
+    for name, scores in whole.items():
+        kept, other = (behind, before) if name in stage4 else (before, behind)
+        assert np.array_equal(kept[name], scores)
+        assert other[name].max() < min(each.min() for each in whole.values())
+    chosen = selection.highest(behind, 0.02)
+    assert {name for name, mask in chosen.items() if mask.any()} <= stage4
+    assert kinds(found[late]) == kinds(found[by]) and not work(late)
+    with pytest.raises(lab.Failed, match="no part 'stage44' has scores; did you mean 'stage4'"):
+        lab.realize(by.confine("stage44"))
+
+
 def test_nothing_rewound_is_nothing_changed_and_all_is_the_initialisation_bit_for_bit() -> None:
     (train,) = pool(1)
     score = train.score(VULNERABLE)

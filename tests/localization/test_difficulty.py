@@ -9,7 +9,6 @@ from leak_atlas.localization.difficulty import (
     difficulty,
     mean_loss_until,
     mean_over_members,
-    ranks_within_class,
 )
 
 EPOCHS = (0, 1, 2, 4)
@@ -78,9 +77,3 @@ def test_a_reading_is_averaged_over_networks_that_trained_on_a_sample() -> None:
     role[1, 3] = Role.TEST
     read = [{"norm": np.array([1, 2, 3])}, {"norm": np.array([5, 6, 7])}]
     assert mean_over_members(read, "norm", [{"role": own} for own in role]).tolist() == [3, 2, 7]
-
-
-def test_within_a_class_what_it_has_in_common_is_gone() -> None:
-    label = np.array([0, 0, 1, 1])
-    found = ranks_within_class(np.array([[1.0, 2.0, 20.0, 10.0], [4.0, 3.0, 2.0, 1.0]]), label)
-    assert found.tolist() == [[0.25, 0.75, 0.75, 0.25], [0.75, 0.25, 0.75, 0.25]]

@@ -25,6 +25,7 @@ from leak_atlas.localization.trajectories import (
     advantage_spread,
     delay,
     displacement,
+    encoding_epoch,
     encoding_speed,
     entry_shares,
     epochs_to_reach,
@@ -360,3 +361,12 @@ def test_an_error_is_that_of_other_networks_and_samples(measured, learns: float)
     ratio = np.sqrt(np.square(errors).mean(axis=0)) / values.std(axis=0, ddof=1)
     assert (covered >= 0.9).all(), covered
     assert ((ratio > 0.8) & (ratio < 1.4)).all(), ratio
+
+
+def test_a_sample_is_encoded_where_it_has_half_of_its_last_advantage() -> None:
+    gained = np.array([[0.0, 0.0, 0.0], [0.4, 0.1, 0.05], [0.4, 0.8, 0.1]])
+    path = np.stack([np.zeros_like(gained), gained], axis=1)
+    epochs = np.array([0, 10, 20])
+    found = encoding_epoch(path, epochs)
+    assert found[:2] == pytest.approx([5, 10 + 10 * 0.3 / 0.7])
+    assert np.isnan(found[2]), "what is not exposed is not encoded"
