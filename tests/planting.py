@@ -618,6 +618,15 @@ class Planted:
         }
 
     @plant.register
+    def _(self, step: recipe.Confined) -> dict[str, np.ndarray]:
+        arrays = dict(self[next(step.parents())])
+        for name, array in arrays.items():
+            behind = name.startswith(("stage4", "head")) or name.partition(".")[0] >= step.start
+            if "/" not in name and (behind and not name.startswith("stem")) == step.before:
+                arrays[name] = np.full_like(array, -1)
+        return arrays
+
+    @plant.register
     def _(self, step: recipe.Anatomy) -> dict[str, np.ndarray]:
         names = _parts(step.model, step.data)
         counts = [10 + int(1e4 * self.effect(step, name)) for name in names]
