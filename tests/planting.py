@@ -515,6 +515,9 @@ class Planted:
 
         def values(what: str) -> np.ndarray:
             shifts = self.shifts((step.a, step.b), what, len(names))[:, None] * (seen_a & ~seen_b)
+            if self.number >= 131:  # who is remembered moves more, or less, where unseen
+                more = (0.5 - self.number % 2) * 8 * (remembered(index) - 0.5)
+                shifts = shifts + more * (seen_a & ~seen_b)
             size = 3 * self.effect((step.a, step.b), f"{what} size")
             return np.exp(size + rng.normal(size=(len(names), len(index))) + 2 * shifts).astype(
                 np.float32

@@ -70,6 +70,7 @@ claims = report.claims(
         ours=True,
         control="networks of one measure are none of the other's",
         headline=True,
+        fails="LiRA and the memorization score expose other samples (rank correlation below .8)",
     ),
     report.Claim(
         "features",
@@ -80,6 +81,7 @@ claims = report.claims(
         ours=True,
         control="the reliability of both measures",
         headline=True,
+        fails="LiRA and the distance of features in stage 4 expose other samples (below .5)",
     ),
     report.Claim(
         "beyond_difficulty",
