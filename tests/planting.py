@@ -434,6 +434,8 @@ class Planted:
             more = np.where(tenth, 1, -shift / slope) if self.number in (74, 75) else more
         elif 64 <= self.number < 71 and self.nulled:
             shift, slope = self.begun(step)
+        elif self.number >= 133 and self.ranked:
+            shift, slope = self.rising(step, more)
         scores = noise + (shift + slope * more + 0.02 * rng.normal(size=(len(member), 1))) * member
         # as the signals have it
         if step.attacker == recipe.Threshold("correctness", by_class=False):
@@ -445,7 +447,7 @@ class Planted:
         if 76 <= self.number < 105:
             ease, exposed = (0, 4) if step.attacker.by_sample == (self.number % 2 == 0) else (6, -3)
             scores = scores + (remembered(index) - 0.5) * (ease + exposed * member)
-        border = shift / 2
+        border = float(np.mean(shift)) / 2
         if (
             not getattr(step.attacker, "balanced", True)
             and self.effect(step.attacker, "majority") > 0.5
@@ -478,6 +480,17 @@ class Planted:
         )
         return told * float(own.choice([0.4, 1.5, 3.0])), told * float(own.choice([0.0, 6.0]))
 
+    def rising(self, step: recipe.Attack, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shift and slope of a training in which the remembered are exposed, or the others; either
+        rise before the rest.
+        """
+        state = step.targets[0]
+        share = getattr(state, "when", state.training.schedule.epochs)
+        share = share / state.training.schedule.epochs
+        sooner = 4 if (self.number - 133) // 2 % 2 else -4
+        rise = share ** (2.0 ** (-sooner * more))
+        return 3 * rise, (6 if self.number % 2 else -6) * rise
+
     @plant.register
     def _(self, step: recipe.Memorization) -> dict[str, np.ndarray]:
         own = [_table(m.training.data, m.training.design, m.training.row) for m in step.models]
@@ -487,6 +500,8 @@ class Planted:
         share = self.effect(step, "agreement")
         score = share * remembered(index) + (1 - share) * self.draws(step).random(len(index))
         easy = self.effect(step, "easy") * (1 - score) + 0.2 * self.draws(step).random(len(index))
+        if self.number >= 135:  # what is remembered is not what is hard
+            easy = self.draws(step).random(len(index))
         error = np.full(len(index), 0.5 * self.effect(step, "error"))
         return {"score": score, "error": error, "outside": easy, "index": index}
 
@@ -582,6 +597,8 @@ class Planted:
             for w in ("all", way(alike))
         )
         mix = [self.effect(alike, what) for what in ("shared", "own", "chance")]
+        if self.number >= 131 and isinstance(step.criterion, recipe.Vulnerability):
+            mix[0] = -1.5 if self.number % 2 else 1.5  # large weights are vulnerable, or small ones
         maps = {}
         for name, tensor in net.state_dict().items():
             if name in named:
@@ -590,6 +607,9 @@ class Planted:
                     m * g.normal(size=shape) for m, g in zip(mix, (shared, own, rng), strict=True)
                 )
                 level = 3 * self.effect(step, f"{named[name]}")
+                if self.number >= 131 and isinstance(step.criterion, recipe.Vulnerability):
+                    late = name.partition(".")[0] in ("stage3", "stage4", "head")
+                    level += (2 if self.number % 2 else -2) * late
                 maps[name] = np.exp(1.5 * drawn + level).astype(np.float32)
         return (
             maps

@@ -153,7 +153,7 @@ def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch)
     claims both ways.
     """
     unreachable = {name.split()[1] for name in UNDECIDABLE if name.startswith(f"{one.name} ")}
-    found = planting.reached(cells_of(one), 131, unreachable, monkeypatch)
+    found = planting.reached(cells_of(one), 137, unreachable, monkeypatch)
     if one.name.startswith("atlas/"):  # it writes recipes of other folders in words of its own
         planting._way.cache_clear()
     assert found and unreachable <= found.keys()
