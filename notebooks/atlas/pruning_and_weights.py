@@ -70,11 +70,10 @@ claims = report.claims(
         fails="Magnitude pruning removes more of the most vulnerable weights than chance does",
     ),
     report.Claim(
-        "beyond_size",
-        "Magnitude pruning removes fewer of the most vulnerable weights than their size explains",
+        "size_explains",
+        "The size of the most vulnerable weights explains how many of them pruning removes",
         quantity=f"{removed}, minus the same where gradients are shuffled in each layer",
-        below=0.0,
-        margin=0.05,
+        within=0.05,
         ours="our control",
         control="shuffled gradients: the score of a weight then depends on its size alone",
     ),
@@ -265,7 +264,7 @@ for name, signals in right_after.items():
 report.judge(
     claims,
     removes=audit.mean_ci([each - sparsity for each in own]),
-    beyond_size=audit.paired_difference(own, by_size),
+    size_explains=audit.paired_difference(own, by_size),
     by_vulnerability=gain,
     score_matters=minus(most, least),
     rewinding_first=minus(first, smallest),
