@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import io
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache, singledispatchmethod
 from typing import Any
 
@@ -245,7 +245,8 @@ class Planted:
         that are equal inside; from the 56th on they lie on one line, more accurate where they leak
         more, and expose the same samples; from the 80th on what holds a part lies amid the others,
         and as accurate as they, more, or less. From the 105th on they lie on one line
-        again, with ordinary training at its upper end; in odd ones all others leak more than it.
+        again, with ordinary training at its upper end; in odd ones all others leak more than it. From
+        the 131st on samples differ in what features and attacks remember, and stages in scores.
         """
         if 80 <= self.number < 105:
             return _amid(
@@ -531,7 +532,7 @@ class Planted:
         def values(what: str) -> np.ndarray:
             shifts = self.shifts((step.a, step.b), what, len(names))[:, None] * (seen_a & ~seen_b)
             if self.number >= 131:  # who is remembered moves more, or less, where unseen
-                more = (0.5 - self.number % 2) * 8 * (remembered(index) - 0.5)
+                more = (0.5 - (self.number - 131) // 2 % 2) * 8 * (remembered(index) - 0.5)
                 shifts = shifts + more * (seen_a & ~seen_b)
             size = 3 * self.effect((step.a, step.b), f"{what} size")
             return np.exp(size + rng.normal(size=(len(names), len(index))) + 2 * shifts).astype(
@@ -778,14 +779,22 @@ FIRST = (
 )
 
 
+# in which samples and stages differ by what is remembered: for pages that correlate measures
+OF_SAMPLES = range(131, 137)
+
+
 def reached(
-    cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any
+    cells: list[Any],
+    plants: int,
+    unreachable: set[str],
+    monkeypatch: Any,
+    first: Iterable[int] = FIRST,
 ) -> dict[str, set[str]]:
     """Each claim's verdicts over the plants, until all but the `unreachable` have held and have
-    failed.
+    failed. Those of `first` come first.
     """
     found: dict[str, set[str]] = {}
-    for number in dict.fromkeys((*(n for n in FIRST if n < plants), *range(plants))):
+    for number in dict.fromkeys((*(n for n in first if n < plants), *range(plants))):
         for name, verdict in verdicts(cells, number, monkeypatch).items():
             found.setdefault(name, set()).add(verdict)
         if all(
