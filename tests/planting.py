@@ -259,6 +259,9 @@ class Planted:
         effect = _effect(self.number, way(of), chain(of), what)
         if self.number < 105:
             return effect
+        # rewinding before pruning helps
+        if self.number == 138 and what == "TEST" and chain(of).startswith("Train(Prune(RewindW"):
+            return 0.7
         if _ordinary(of):
             return LINED.get(what, 0.65)
         return 1.3 - effect if self.number % 2 and what == "leak" else effect
@@ -780,7 +783,7 @@ FIRST = (
 
 
 # in which samples and stages differ by what is remembered: for pages that correlate measures
-OF_SAMPLES = range(131, 137)
+OF_SAMPLES = range(131, 139)
 
 
 def reached(

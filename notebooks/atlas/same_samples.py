@@ -226,12 +226,11 @@ others = [name for name in names if name != lira]
 kinds = {"all samples": everyone, "within classes": in_class, "equal difficulty": in_stratum}
 for kind, matrix in kinds.items():
     for name in others:
-        value = matrix.of(lira, name)
-        if value.resolved:
-            points.append({"setting": name, "ranks": kind, "value": value})
+        points.append({"setting": name, "ranks": kind, "value": matrix.of(lira, name)})
+reliable = [row for row in points if row["value"].resolved] or points
 by_score = everyone.of(lira, score)
 report.against_paper(
-    points,
+    reliable,
     hue="ranks",
     title=f"LiRA and the memorization score agree at {by_score.value:.2f}",
     xlabel="rank correlation with exposure to LiRA, corrected for errors",
