@@ -299,6 +299,8 @@ report.curves(
     xlabel="cost, in ordinary trainings of one network",
     ylabel="rank correlation with final exposure",
 )
+
+# %%
 report.table(
     rows,
     caption="Cost: samples visited, as a multiple of one ordinary training",
