@@ -56,7 +56,8 @@ def test_rank_correlations_are_spearmans_with_and_without_another_rank() -> None
 
 def test_the_interval_of_a_rank_correlation_holds_the_truth() -> None:
     rng = np.random.default_rng(0)
-    truth, held = 6 / np.pi * np.arcsin(0.6 / 2), 0
+    truth = 6 / np.pi * np.arcsin(0.6 / 2)
+    held = 0
     for _ in range(300):
         pair = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 80)
         found = rank_correlation_interval(pair[:, 0], pair[:, 1])

@@ -19,18 +19,13 @@ def answers(
 ) -> dict[int, list[dict[str, np.ndarray]]]:
     """Networks whose posteriors of class 0, the right one of two, are `(K, n)` at each epoch."""
     n = role.shape[1]
-    return {
-        epoch: [
-            {
-                "logits": np.stack([special.logit(p), np.zeros(n)], axis=1).astype(np.float32),
-                "labels": np.zeros(n, int),
-                "role": own,
-                "index": np.arange(n),
-            }
-            for p, own in zip(each, role, strict=True)
-        ]
-        for epoch, each in posteriors.items()
-    }
+    found: dict[int, list[dict[str, np.ndarray]]] = {epoch: [] for epoch in posteriors}
+    for epoch, each in posteriors.items():
+        for p, own in zip(each, role, strict=True):
+            logits = np.stack([special.logit(p), np.zeros(n)], axis=1).astype(np.float32)
+            signals = {"logits": logits, "labels": np.zeros(n, int), "index": np.arange(n)}
+            found[epoch].append(signals | {"role": own})
+    return found
 
 
 def test_measures_by_hand() -> None:

@@ -211,13 +211,6 @@ def test_shares_name_the_effect(
     assert max(shares, key=lambda name: abs(float(shares[name][0]))) == effect
 
 
-def test_effects_may_have_opposite_signs_or_be_none() -> None:
-    both = disparity.gap_shares(WIDER, 1 / LONGER, 1 / LONGER, SEEN)
-    assert both["direction"][0] > 0 > both["scale"][0]
-    none = disparity.gap_shares(0 * ONE, ONE, ONE, SEEN)
-    assert all(share[0] == 0 for share in none.values())
-
-
 # --- reading results
 
 
