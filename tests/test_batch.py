@@ -357,7 +357,7 @@ BUDGET = {
     "pruning": 750,
     "samples": 620,
     "time": 330,
-    "atlas": 640,
+    "atlas": 680,
 }
 
 
