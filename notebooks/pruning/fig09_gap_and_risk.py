@@ -13,7 +13,8 @@
 # increased privacy risk" (section 5.2.2).
 #
 # **Setup.** Each target network has several versions: dense, fine-tuned dense, and pruned by four
-# pruners to several sparsities. A *gap* is the difference between members and non-members in
+# pruners to several sparsities. The paper's attack network SAMIA learns from shadow models of each
+# version. A *gap* is the difference between members and non-members in
 # confidence, in sensitivity to small noise, or in accuracy (the *generalization gap*). A
 # correlation is taken over the versions of one target. Targets are the repetitions.
 #
@@ -78,7 +79,8 @@ claims = report.claims(
         "beyond_fit",
         "At equal member accuracy, the attack accuracy of SAMIA still correlates with the "
         "confidence gap",
-        fails="At equal member accuracy, the attack accuracy of SAMIA falls with the confidence gap",
+        fails="At equal member accuracy, the attack accuracy of SAMIA is lower where the confidence "
+        "gap is larger",
         quantity=f"partial {corr} the confidence gap, given member accuracy",
         above=0.0,
         margin=0.2,

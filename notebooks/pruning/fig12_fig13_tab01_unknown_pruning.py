@@ -66,7 +66,7 @@ claims = report.claims(
         "of attack accuracy",
         fails="With shadow models of another sparsity than the targets, SAMIA loses more than 5 "
         "points of attack accuracy",
-        quantity="attack accuracy of SAMIA: with shadow models of the target's sparsity minus with "
+        quantity="attack accuracy of the attack network SAMIA: with shadow models of the target's sparsity minus with "
         "those of another sparsity, mean over pairs",
         below=0.05,
         margin=0.02,

@@ -70,8 +70,8 @@ claims = report.claims(
     report.Claim(
         "ppb_hides",
         f"With {strong}, SAMIA is about as accurate as a guess (below 0.53) for every pruner",
-        fails=f"With {strong}, SAMIA is more accurate than 0.53 for at least one pruner",
-        quantity="attack accuracy of SAMIA on networks fine-tuned with PPB at weight "
+        fails=f"With {strong}, SAMIA has an attack accuracy above 0.53 for at least one pruner",
+        quantity="accuracy of the attack SAMIA on networks fine-tuned with PPB at weight "
         f"{strong_ppb:g}, the highest of all pruners",
         below=0.53,
         margin=0.02,

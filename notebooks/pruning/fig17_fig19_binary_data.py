@@ -65,8 +65,8 @@ claims = report.claims(
         "ppb_hides",
         f"On binary data, with {strong}, non-adaptive SAMIA is about as accurate as a guess "
         "(below 0.53)",
-        fails=f"On binary data, with {strong}, non-adaptive SAMIA is more accurate than 0.53",
-        quantity="attack accuracy of SAMIA, which does not know the defence, on networks "
+        fails=f"On binary data, with {strong}, non-adaptive SAMIA has an attack accuracy above 0.53",
+        quantity="accuracy of the attack SAMIA, which does not know the defence, on networks "
         f"fine-tuned with PPB at weight {strong_ppb:g}",
         below=0.53,
         margin=0.02,

@@ -68,7 +68,7 @@ claims = report.claims(
         "ppb_below_base",
         "PPB lowers the attack accuracy of adaptive SAMIA for every pruner",
         fails="PPB raises the attack accuracy of adaptive SAMIA for at least one pruner",
-        quantity="attack accuracy of SAMIA, which knows the defence: fine-tuned with PPB minus "
+        quantity="accuracy of the attack SAMIA, which knows the defence: fine-tuned with PPB minus "
         "without a defence, the highest of all pruners' differences",
         below=0.0,
         margin=0.02,

@@ -100,7 +100,7 @@ claims = report.claims(
     ),
     report.early_stopping_claim(
         "stopping",
-        "networks with RSW, RMR and SWMR (mean of the three)",
+        "networks with WeMem (mean of RSW, RMR, SWMR)",
         headline=True,
     ),
     report.Claim(

@@ -64,7 +64,7 @@ few_samples = 0.05  # smallest effect of interest: a group has some 200 samples
 claims = report.claims(
     report.Claim(
         "never_visited_safer",
-        "Members that a window never visits are less exposed than under uniform sampling",
+        "Members that a window never visits (trains on) are less exposed than under uniform sampling",
         fails="In one or both orders, members that a window never visits are more exposed than "
         "under uniform sampling",
         quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the same "
@@ -77,9 +77,10 @@ claims = report.claims(
     ),
     report.Claim(
         "onion",
-        "A window in score order exposes visited members more than one in random order (onion "
-        "effect)",
-        fails="A window in score order exposes visited members less than one in random order",
+        "A window that follows memorization scores exposes visited members more than one in random "
+        "order (onion effect)",
+        fails="A window that follows memorization scores exposes visited members less than one in "
+        "random order",
         quantity=f"rise of LiRA's AUC on {visited} members {by_order}",
         above=0.0,
         margin=few_samples,
@@ -89,7 +90,8 @@ claims = report.claims(
     ),
     report.Claim(
         "score_adds",
-        "A window in score order protects never visited members more than one in random order",
+        "A window that follows memorization scores protects never visited members more than one in "
+        "random order",
         quantity=f"rise of LiRA's AUC on {never} members {by_order}",
         below=0.0,
         margin=few_samples,

@@ -74,7 +74,7 @@ claims = report.claims(
         "The published code of RMR hides memorized members better with true than permuted scores",
         fails="The published code of RMR hides memorized members worse with true than permuted "
         "scores",
-        quantity=f"{highest}: {best} (L2 penalty on members with high scores) with true scores "
+        quantity=f"{highest}: {best} (L2 penalty of .1 on members with high scores) with true scores "
         "minus with permuted scores",
         below=0.0,
         margin=0.05,

@@ -69,11 +69,11 @@ smallest = 0.02  # smallest effect of interest: attack accuracy or AUC
 
 
 def more_than_visits(name, attack, metric, headline=False):
-    hides = f"With {low}, a narrow window hides members from {attack}"
+    hides = f"A narrow window with {low} hides members from {attack}"
     return report.Claim(
         name,
-        f"{hides} better than two controls with the same number of visits",
-        fails=f"{hides} less than one or both controls with the same number of visits",
+        f"{hides} better than two controls trained as much",
+        fails=f"{hides} less than one or both controls trained as much",
         quantity=f"{metric}: {window_words} minus a window in random order or uniform sampling, "
         "larger value",
         below=0.0,
@@ -88,7 +88,7 @@ def more_than_visits(name, attack, metric, headline=False):
 claims = report.claims(
     more_than_visits("more_than_visits", "Conf", conf, headline=True),
     more_than_visits("more_than_visits_lira", "LiRA", "AUC of LiRA"),
-    report.early_stopping_claim("stopping", f"networks with {window_words}", headline=True),
+    report.early_stopping_claim("stopping", "networks with this narrow window", headline=True),
     report.Claim(
         "weakens",
         "In both score orders, the narrow window with a small step lowers attack accuracy",
