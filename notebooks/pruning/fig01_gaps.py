@@ -14,8 +14,7 @@
 #
 # **Setup.** L1 unstructured pruning removes the smallest weights; then the network is fine-tuned.
 # *Confidence* is the probability that a network gives to the true class. *Sensitivity* is the
-# change of that probability under small noise on the input, divided by the size of the noise. Gaps
-# are differences of means (eq. 3 and 4), larger where members are more confident or less sensitive.
+# change of that probability under small noise on the input, divided by the size of the noise.
 #
 # **Controls.**
 #
