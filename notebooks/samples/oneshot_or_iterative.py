@@ -176,6 +176,10 @@ report.profile(
     title=f"Iterative pruning ({rounds} rounds) {effect} than one-shot pruning (1 round)",
 )
 
+# %% [markdown]
+# ## Accuracy and leakage after the rounds
+# One-shot pruning is shown after its first and after its last round.
+
 # %%
 shares = {}
 for variant, steps in removed.items():

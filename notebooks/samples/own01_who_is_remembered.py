@@ -187,6 +187,10 @@ report.profile(
     title=f"In score order, never visited members are {effect} exposed than under uniform sampling",
 )
 
+# %% [markdown]
+# ## Change of exposure by the window
+# Below 0, a window protects the group.
+
 # %%
 rows = []
 for order in rankings:

@@ -88,7 +88,9 @@ def more_than_visits(name, attack, metric, headline=False):
 claims = report.claims(
     more_than_visits("more_than_visits", "Conf", conf, headline=True),
     more_than_visits("more_than_visits_lira", "LiRA", "AUC of LiRA"),
-    report.early_stopping_claim("stopping", "networks with RSW (narrow, low scores first)", headline=True),
+    report.early_stopping_claim(
+        "stopping", "networks with RSW (narrow, low scores first)", headline=True
+    ),
     report.Claim(
         "weakens",
         "In both score orders, the narrow window with a small step lowers attack accuracy",
