@@ -108,8 +108,8 @@ claims = report.claims(
     ),
     report.Claim(
         "choice_matters",
-        f"At {high:.0%} sparsity, removing the smallest weights costs less than removing random "
-        "ones",
+        f"At {high:.0%} sparsity, removing the smallest weights costs less test accuracy than "
+        "removing random ones",
         quantity=f"test accuracy at {high:.0%} sparsity: L1 unstructured minus random weights",
         above=0.0,
         margin=0.02,

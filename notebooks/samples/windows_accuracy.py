@@ -96,7 +96,8 @@ claims = report.claims(
     report.Claim(
         "costs_beyond_visits",
         "A narrow window in random order gives less accurate networks than uniform sampling",
-        quantity=f"test accuracy: {near} (mean of 3 random orders) minus {uniform}",
+        quantity="test accuracy: narrow window with a small step (mean of 3 random orders) minus "
+        "uniform sampling with the same number of visits",
         below=0.0,
         margin=0.02,
         ours="our control",
