@@ -14,9 +14,8 @@
 #
 # **Setup.** A pruned network is fine-tuned with the defence PPB or without a defence (*Base*), for
 # the same number of epochs. PPB sorts the posteriors of two members by size and penalizes their
-# divergence. The *confidence gap* is the mean confidence in the true class of members minus that of
-# non-members. The *sensitivity gap* is the mean sensitivity to small noise of non-members minus
-# that of members.
+# divergence. The *confidence gap* is the mean confidence of members minus that of non-members. The
+# *sensitivity gap* is the mean sensitivity to small noise of non-members minus that of members.
 #
 # **Controls.**
 #

@@ -185,8 +185,8 @@ undefended = min(found[pruner, "Base"].value for pruner in pruners)
 report.tradeoff(
     shown,
     level="guessing",
-    title=f"SAMIA's attack accuracy is at most {most.value:.2f} with {strong}, at least "
-    f"{undefended:.2f} with Base",
+    title=f"SAMIA's attack accuracy is at most {most.value:.3f} with {strong}, at least "
+    f"{undefended:.3f} with Base",
     xlabel="test accuracy",
     ylabel="attack accuracy of SAMIA",
 )

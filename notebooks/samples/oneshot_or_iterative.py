@@ -106,8 +106,8 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by round
-# Shown is the difference from the dense network, before any round. As in the published code, the
-# first round of iterative pruning trains without removing weights.
+# Points are differences from the dense network before any round. As in the published code, the first
+# round of iterative pruning trains without removing weights.
 
 # %%
 study = WindowStudy(
@@ -225,7 +225,7 @@ report.judge(
 # one half of the samples and one set of shadow models. The slides do not say how long a one-shot
 # network trains. A round reuses the data and restarts Adam: we do not separate the two. Where dense
 # networks already fit nearly all members, more rounds cannot raise member accuracy: the last claim
-# is then not tested, whatever its number.
+# is then inert (not tested), whatever its number.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
