@@ -51,10 +51,7 @@ lab: env ## JupyterLab on this machine, notebooks opening as notebooks
 	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) --LabApp.default_url=/lab/tree/start.py notebooks
 
 app: $(VENV)/.app ## the explorers without code, on this machine; `make reproduce` first, or each begins with training
-	@mkdir -p outputs/app
-	@for each in notebooks/explore/*.py; do \
-		$(VENV)/bin/jupytext --quiet --to ipynb --output outputs/app/$$(basename $$each .py).ipynb $$each; done
-	JUPYTER_CONFIG_PATH=$(CURDIR)/notebooks/.jupyter $(VENV)/bin/voila --token --Voila.ip=127.0.0.1 outputs/app
+	$(COMMAND) app
 
 $(VENV)/.app: $(VENV)/.ready
 	$(INSTALL) '.[app]'

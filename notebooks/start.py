@@ -11,7 +11,7 @@
 #
 # **Ten minutes with Leak Atlas.** Ten small networks learn to classify clothes, each from its own
 # half of the same samples. An attacker asks of each sample: was it in this network's half? Run the
-# cells in order (Shift+Enter). At the end you change the defence yourself.
+# cells in order (Shift+Enter). At the end you change a defence yourself.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data lists them)
@@ -33,8 +33,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %% [markdown]
 # ## 1 Describe the experiment
-# A *recipe* describes one step: the data, who trains on what, the network, the training. Nothing
-# runs yet.
+# A *recipe* describes one step, for example the training of ten networks. Nothing runs yet.
 
 # %%
 from leak_atlas import audit, lab, recipe, report
@@ -52,7 +51,7 @@ ordinary = setup.trained()
 
 # %% [markdown]
 # ## 2 Add a defence
-# RelaxLoss does not lower the loss of members below `alpha`.
+# RelaxLoss keeps the mean loss of members near `alpha`, so that members differ less from others.
 
 # %%
 defended = setup.trained(recipe.RelaxLoss(alpha))
@@ -60,8 +59,8 @@ variants = {"ordinary": ordinary, "RelaxLoss": defended}
 
 # %% [markdown]
 # ## 3 Choose attackers
-# The first attacker reads the loss of the attacked network alone. LiRA and RMIA compare that network
-# with other networks, the *shadow models*, which were trained in the same way.
+# The first attacker reads the loss of the attacked network alone. LiRA and RMIA compare this network
+# with the other networks, its *shadow models*.
 
 # %%
 attackers = {
@@ -79,10 +78,10 @@ attackers = {
 comparison = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
 
 # %% [markdown]
-# ## 5 Look at the leak
-# The *true positive rate* is the share of members that an attack finds, the *false positive rate*
-# the share of non-members that it mistakes for members. The area under the curve (AUC) is .5 for
-# a guess.
+# ## 5 Which attack identifies members best?
+# The *true positive rate* is the share of members that an attack identifies. The *false positive
+# rate* is the share of non-members that it mistakes for members. The area under the curve (AUC) is
+# .5 for a guess.
 
 # %%
 curves = {}
@@ -91,24 +90,24 @@ for name in attackers:
     curves[name] = audit.roc_band(attack["scores"], attack["member"])
 areas = {name: comparison.estimate("ordinary", name).value for name in attackers}
 best = max(areas, key=areas.get)
-report.roc(curves, title=f"{best} identifies members best")
+report.roc(curves, title=f"{best} has the largest AUC, {areas[best]:.2f}")
 
 # %% [markdown]
-# ## 6 Is the defence worth its price?
+# ## 6 Is the defence more accurate than early stopping?
 # A network that stops training earlier leaks less, too. So a defence is compared with early stopping
-# *at matched AUC*: with the epoch of ordinary training at which the attack has the same AUC. The
-# defence is worth its price if it lies to the right of the line through the epochs.
+# *at matched AUC*: with the epoch of ordinary training at which RMIA has the same AUC. The defence
+# is worth its cost if its point lies to the right of the line through the epochs.
 
 # %%
 gain = comparison.early_stopping("RelaxLoss", "RMIA")
-verb = report.effect(gain, "gains", "loses")
+words = "is significantly more", "is significantly less", "is not significantly more"
 report.tradeoff(
     comparison.frontier("RMIA"),
     facet=None,
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
-    title=f"At matched AUC RelaxLoss {verb} accuracy",
+    title=f"At matched AUC, RelaxLoss {report.effect(gain, *words)} accurate than early stopping",
 )
 
 # %%
@@ -117,8 +116,8 @@ report.table(rows, caption=f"Mean over {shadows} networks. TPR, FPR: true and fa
 
 # %% [markdown]
 # ## 7 Your turn
-# Change `my_alpha`, run this cell and the next. Only networks with the new value are trained, in
-# seconds. Does a larger value hide members better? What does it cost?
+# Change `my_alpha`, then run this cell and the next. Only networks with the new value are trained, in
+# seconds. Does a larger value hide members better? How much accuracy does it cost?
 
 # %%
 my_alpha = 0.8  # nats: try 0.1 to 2
@@ -134,7 +133,7 @@ report.tradeoff(
     null=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
-    title=f"With alpha {my_alpha:g} RelaxLoss {report.effect(my_gain, 'gains', 'loses')} accuracy",
+    title=f"With alpha {my_alpha:g}, RelaxLoss {report.effect(my_gain, *words)} accurate",
 )
 
 # %% [markdown]
@@ -142,11 +141,11 @@ report.tradeoff(
 #
 # | You ask | Open |
 # | --- | --- |
-# | In which layers is the leak? | [explore/layers](explore/layers.py), [layers/fig01](layers/fig01_stage_and_block_disparity.py) |
+# | In which layers does a network leak? | [explore/layers](explore/layers.py), [layers/fig01](layers/fig01_stage_and_block_disparity.py) |
 # | In which weights? | [explore/weights](explore/weights.py), [weights/fig04b](weights/fig04b_tab02_rewind_or_remove.py) |
-# | What does pruning do? | [explore/pruning](explore/pruning.py), [pruning/fig07](pruning/fig07_fig08_risk.py) |
-# | Which samples are remembered? | [explore/samples](explore/samples.py), [samples/risk](samples/risk_by_memorization.py) |
-# | When in training does it come? | [explore/time](explore/time.py), [time/plane](time/plane.py) |
+# | Does pruning raise the leakage? | [explore/pruning](explore/pruning.py), [pruning/fig07](pruning/fig07_fig08_risk.py) |
+# | Which samples are at risk? | [explore/samples](explore/samples.py), [samples/risk](samples/risk_by_memorization.py) |
+# | When in training does the leakage begin? | [explore/time](explore/time.py), [time/plane](time/plane.py) |
 # | How leaky are the logits that I have? | [own/audit_my_logits](own/audit_my_logits.py) |
 # | Does my own defence hide members? | [own/my_defence](own/my_defence.py) |
 #

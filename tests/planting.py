@@ -12,7 +12,7 @@ import contextlib
 import dataclasses
 import io
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache, singledispatchmethod
 from typing import Any
 
@@ -245,7 +245,8 @@ class Planted:
         that are equal inside; from the 56th on they lie on one line, more accurate where they leak
         more, and expose the same samples; from the 80th on what holds a part lies amid the others,
         and as accurate as they, more, or less. From the 105th on they lie on one line
-        again, with ordinary training at its upper end; in odd ones all others leak more than it.
+        again, with ordinary training at its upper end; in odd ones all others leak more than it. From
+        the 131st on samples differ in what features and attacks remember, and stages in scores.
         """
         if 80 <= self.number < 105:
             return _amid(
@@ -258,6 +259,9 @@ class Planted:
         effect = _effect(self.number, way(of), chain(of), what)
         if self.number < 105:
             return effect
+        # rewinding before pruning helps
+        if self.number == 138 and what == "TEST" and chain(of).startswith("Train(Prune(RewindW"):
+            return 0.7
         if _ordinary(of):
             return LINED.get(what, 0.65)
         return 1.3 - effect if self.number % 2 and what == "leak" else effect
@@ -434,6 +438,8 @@ class Planted:
             more = np.where(tenth, 1, -shift / slope) if self.number in (74, 75) else more
         elif 64 <= self.number < 71 and self.nulled:
             shift, slope = self.begun(step)
+        elif self.number >= 133 and self.ranked:
+            shift, slope = self.rising(step, more)
         scores = noise + (shift + slope * more + 0.02 * rng.normal(size=(len(member), 1))) * member
         # as the signals have it
         if step.attacker == recipe.Threshold("correctness", by_class=False):
@@ -445,7 +451,7 @@ class Planted:
         if 76 <= self.number < 105:
             ease, exposed = (0, 4) if step.attacker.by_sample == (self.number % 2 == 0) else (6, -3)
             scores = scores + (remembered(index) - 0.5) * (ease + exposed * member)
-        border = shift / 2
+        border = float(np.mean(shift)) / 2
         if (
             not getattr(step.attacker, "balanced", True)
             and self.effect(step.attacker, "majority") > 0.5
@@ -478,6 +484,17 @@ class Planted:
         )
         return told * float(own.choice([0.4, 1.5, 3.0])), told * float(own.choice([0.0, 6.0]))
 
+    def rising(self, step: recipe.Attack, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Shift and slope of a training in which the remembered are exposed, or the others; either
+        rise before the rest.
+        """
+        state = step.targets[0]
+        share = getattr(state, "when", state.training.schedule.epochs)
+        share = share / state.training.schedule.epochs
+        sooner = 4 if (self.number - 133) // 2 % 2 else -4
+        rise = share ** (2.0 ** (-sooner * more))
+        return 3 * rise, (6 if self.number % 2 else -6) * rise
+
     @plant.register
     def _(self, step: recipe.Memorization) -> dict[str, np.ndarray]:
         own = [_table(m.training.data, m.training.design, m.training.row) for m in step.models]
@@ -487,6 +504,8 @@ class Planted:
         share = self.effect(step, "agreement")
         score = share * remembered(index) + (1 - share) * self.draws(step).random(len(index))
         easy = self.effect(step, "easy") * (1 - score) + 0.2 * self.draws(step).random(len(index))
+        if self.number >= 135:  # what is remembered is not what is hard
+            easy = self.draws(step).random(len(index))
         error = np.full(len(index), 0.5 * self.effect(step, "error"))
         return {"score": score, "error": error, "outside": easy, "index": index}
 
@@ -515,6 +534,9 @@ class Planted:
 
         def values(what: str) -> np.ndarray:
             shifts = self.shifts((step.a, step.b), what, len(names))[:, None] * (seen_a & ~seen_b)
+            if self.number >= 131:  # who is remembered moves more, or less, where unseen
+                more = (0.5 - (self.number - 131) // 2 % 2) * 8 * (remembered(index) - 0.5)
+                shifts = shifts + more * (seen_a & ~seen_b)
             size = 3 * self.effect((step.a, step.b), f"{what} size")
             return np.exp(size + rng.normal(size=(len(names), len(index))) + 2 * shifts).astype(
                 np.float32
@@ -579,6 +601,8 @@ class Planted:
             for w in ("all", way(alike))
         )
         mix = [self.effect(alike, what) for what in ("shared", "own", "chance")]
+        if self.number >= 131 and isinstance(step.criterion, recipe.Vulnerability):
+            mix[0] = -1.5 if self.number % 2 else 1.5  # large weights are vulnerable, or small ones
         maps = {}
         for name, tensor in net.state_dict().items():
             if name in named:
@@ -587,6 +611,9 @@ class Planted:
                     m * g.normal(size=shape) for m, g in zip(mix, (shared, own, rng), strict=True)
                 )
                 level = 3 * self.effect(step, f"{named[name]}")
+                if self.number >= 131 and isinstance(step.criterion, recipe.Vulnerability):
+                    late = name.partition(".")[0] in ("stage3", "stage4", "head")
+                    level += (2 if self.number % 2 else -2) * late
                 maps[name] = np.exp(1.5 * drawn + level).astype(np.float32)
         return (
             maps
@@ -616,6 +643,15 @@ class Planted:
             n: a if "/" in n else rng.permutation(a.ravel()).reshape(a.shape)
             for n, a in self[score].items()
         }
+
+    @plant.register
+    def _(self, step: recipe.Confined) -> dict[str, np.ndarray]:
+        arrays = dict(self[next(step.parents())])
+        for name, array in arrays.items():
+            behind = name.startswith(("stage4", "head")) or name.partition(".")[0] >= step.start
+            if "/" not in name and (behind and not name.startswith("stem")) == step.before:
+                arrays[name] = np.full_like(array, -1)
+        return arrays
 
     @plant.register
     def _(self, step: recipe.Anatomy) -> dict[str, np.ndarray]:
@@ -746,14 +782,22 @@ FIRST = (
 )
 
 
+# in which samples and stages differ by what is remembered: for pages that correlate measures
+OF_SAMPLES = range(131, 139)
+
+
 def reached(
-    cells: list[Any], plants: int, unreachable: set[str], monkeypatch: Any
+    cells: list[Any],
+    plants: int,
+    unreachable: set[str],
+    monkeypatch: Any,
+    first: Iterable[int] = FIRST,
 ) -> dict[str, set[str]]:
     """Each claim's verdicts over the plants, until all but the `unreachable` have held and have
-    failed.
+    failed. Those of `first` come first.
     """
     found: dict[str, set[str]] = {}
-    for number in dict.fromkeys((*(n for n in FIRST if n < plants), *range(plants))):
+    for number in dict.fromkeys((*(n for n in first if n < plants), *range(plants))):
         for name, verdict in verdicts(cells, number, monkeypatch).items():
             found.setdefault(name, set()).add(verdict)
         if all(

@@ -8,7 +8,7 @@ from bench import where, workers
 from bench.coverage import required
 
 from leak_atlas.engine import store
-from leak_atlas.recipe import At, Data, Model, RandomHalves, Schedule, Setup, Signals, registry
+from leak_atlas.recipe import At, Data, Model, RandomHalves, Schedule, Setup, Signals
 
 BITS = Setup(Data("digits-bits"), RandomHalves(200), Model("fc", 8), Schedule(2), 4).trained()
 
@@ -29,15 +29,6 @@ def test_jobs_that_end_alike_are_counted_apart(
         )
     monkeypatch.setattr(where, "priced", lambda kept: {})
     assert where.spent().groupby("kind")["core_s"].sum().to_dict() == {"Signals": 4.0, "Train": 4.0}
-
-
-def test_workers_are_compared_on_images() -> None:
-    images = Setup(
-        Data(pixels=8), RandomHalves(200), Model("resnet10", 2), Schedule(2), 2
-    ).trained()
-    asked = [[*BITS, *images]]
-    found = workers.trainings(asked, 0.0)
-    assert len(found) == 2 and {registry.find(step.data.name).kind for step in found} == {"images"}
 
 
 def test_only_the_effect_of_lira_may_cover_less() -> None:

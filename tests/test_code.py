@@ -80,7 +80,8 @@ def test_an_edited_loss_changes_key_and_numbers_and_a_comment_neither(
         '"""Smaller logits."""', '"""Of other words."""\n\n    # a comment'
     ).replace("    return", "\n    return")
     again = pool(mine(told).Soft())
-    assert first[0].key == again[0].key and pool()[0].key not in (first[0].key, again[0].key)
+    assert first[0].key == again[0].key
+    assert pool()[0].key not in (first[0].key, again[0].key)
     # in a helper of the loss
     edited = pool(mine(MINE.replace("logits.square()", "2 * logits.square()")).Soft())
     assert edited[0].key != first[0].key
@@ -164,10 +165,8 @@ def in_cells(tmp_path: Path, text: str) -> list[Any]:
 def test_a_kind_in_a_cell_is_known_by_its_cell_and_stays_in_this_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, other = (
-        in_cells(tmp_path, MINE),
-        in_cells(tmp_path, MINE.replace("logits.square()", "logits.abs()")),
-    )
+    first = in_cells(tmp_path, MINE)
+    other = in_cells(tmp_path, MINE.replace("logits.square()", "logits.abs()"))
     told = in_cells(
         tmp_path, MINE.replace("    return objective", "    # words\n    return objective")
     )

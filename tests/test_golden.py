@@ -40,15 +40,6 @@ def test_the_stored_file_has_every_notebook_and_says_what_is_left_out() -> None:
     assert golden.TABLE.read_text() == golden.written(rows), "it was edited by hand"
 
 
-def test_a_notebook_that_realizes_twice_is_listed(tmp_path: Path) -> None:
-    path = tmp_path / "twice.py"
-    path.write_text("first = lab.realize(signals)\n")
-    assert not golden.asks_later(Notebook("twice", path))
-    for second in ("realize(attacks)", "compare(variants, attackers)"):
-        path.write_text(f"first = lab.realize(signals)\nsecond = lab.{second}\n")
-        assert golden.asks_later(Notebook("twice", path))
-
-
 def test_a_changed_key_is_told_by_notebook_and_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
     start = {"start": golden.notebooks("smoke")["start"]}
     assert not differences("smoke", start)

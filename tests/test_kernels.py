@@ -62,13 +62,11 @@ BATCH = textwrap.dedent("""
 
 def below(pid: int) -> list[int]:
     """All processes below one."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [
-        each
-        for task in tasks
-        for child in task.read_text().split()
-        for each in (int(child), *below(int(child)))
-    ]
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *below(child)]
+    return found
 
 
 @PROC
@@ -86,9 +84,11 @@ def test_nothing_is_left_of_a_batch_that_ends_early(how: str, tmp_path: Path) ->
     )
     deadline = time.monotonic() + 90
     while not (tmp_path / "pid").exists():
-        assert batch.poll() is None and time.monotonic() < deadline
+        assert batch.poll() is None
+        assert time.monotonic() < deadline
         time.sleep(0.05)
-    kernel, every = int((tmp_path / "pid").read_text()), below(batch.pid)
+    kernel = int((tmp_path / "pid").read_text())
+    every = below(batch.pid)
     assert kernel in every
     if how == "killed":
         batch.kill()

@@ -7,14 +7,10 @@ import tomllib
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from leak_atlas import lab, report
-from leak_atlas.engine import store
 from leak_atlas.recipe.core import KINDS
 from tests import library_code
-from tests.test_code import pool
 
 module_of = library_code.module
 
@@ -59,7 +55,8 @@ def forget() -> None:
 def test_a_digest_covers_what_a_function_calls_and_no_docstring(
     old: str, new: str, counts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls, other = KINDS["HAMP"], KINDS["CCL"]
+    calls = KINDS["HAMP"]
+    other = KINDS["CCL"]
     before = {kind: library_code.of_library(kind) for kind in (calls, other)}
     with monkeypatch.context() as patch:
         patch.setattr(library_code, "module", edited(old, new))
@@ -67,21 +64,3 @@ def test_a_digest_covers_what_a_function_calls_and_no_docstring(
         assert (library_code.of_library(calls) != before[calls]) == counts
         assert library_code.of_library(other) == before[other]
     forget()
-
-
-def test_an_entry_with_digests_of_the_librarys_code_is_read_as_any_other() -> None:
-    """Version 0.1 kept them in `meta`, and a page said which had changed since."""
-    signals = pool().signals()
-    results = lab.realize(signals)
-    expected = results[signals[0]]
-    lines = report.provenance(results).lines
-    for step in [*results.steps, *results.trainings]:
-        entry = store.read(step.key)
-        assert "code" not in entry.meta
-        store.discard(step.key)
-        old = entry.meta | {"code": {"Train": "0123456789abcdef"}}
-        store.write(step.key, entry.record, entry.arrays, old)
-    again = lab.realize(signals)
-    assert again.meta(signals[0])["code"]
-    np.testing.assert_equal(dict(again[signals[0]]), dict(expected))
-    assert report.provenance(again).lines == lines

@@ -168,12 +168,8 @@ def unlike(one: Notebook) -> Iterator[str]:
         if cell.cell_type == "markdown"
         for line in cell.source.splitlines()
     ]
-    if read.metadata.kernelspec.name != "python3":
-        yield "its kernel is not python3"
     if sum(line.startswith("# ") for line in titles) != 1:
         yield "it has not exactly one title"
-    if "sys.path" in text or re.search(r"""open\(|['"]\.\.?/""", text):
-        yield "it opens files, or goes by paths"
     calls = ("report.claims", REALIZES, "report.judge", "report.provenance")
     found = [re.search(rf"{call}\(", text) for call in calls]
     order = [call.start() if call else -1 for call in found]
@@ -189,9 +185,6 @@ def unlike(one: Notebook) -> Iterator[str]:
             for line in cell.source.splitlines():
                 if not re.match(r"\w+ = .+  # \S", line):
                     yield f"'{line}' needs a comment that gives unit and origin"
-        for line in ast.parse(cell.source).body[:-1] if cell.cell_type == "code" else ():
-            if isinstance(line, ast.Expr) and ast.unparse(line).startswith("report."):
-                yield f"'{ast.unparse(line)[:40]}' is not the last line of its cell, and is not shown"
 
 
 HEADER = """# ---
@@ -255,17 +248,15 @@ def test_a_notebook_that_is_opened_shows_what_quick_has_stored() -> None:
         )
 
 
-def test_profiles_fit_the_notebooks_that_they_name() -> None:
+def test_profiles_fit_their_notebooks_and_use_each_data_set() -> None:
     """Each file belongs to a notebook, each value to one of its parameters, what is in `_common` to
     some notebook's.
     """
+    every = []
     for profile in profiles():
         for one in ALL:
-            parameters(one, profile)  # raises BadInput on a name that nobody has
-
-
-def test_each_data_set_is_used_in_some_profile() -> None:
-    every = [one.defaults | parameters(one, profile) for profile in profiles() for one in ALL]
+            given = parameters(one, profile)  # raises BadInput on a name that nobody has
+            every.append(one.defaults | given)
     used = json.dumps(every)
     unused = [name for name in registry.ENTRIES if f'"{name}"' not in used]
     assert not unused, (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -177,6 +178,26 @@ def site() -> None:
     place = paths.outputs() / "site"
     pages = contents.site(paths.reports(), place)
     print(f"{len(pages)} pages; open {place / 'index.html'}")
+
+
+@commands.command()
+def app() -> None:
+    """Show the explorers in a browser, without code.
+
+    It runs on this machine until Ctrl-C. It needs Voila, which `make app` installs.
+
+    Example: leak-atlas app
+    """
+    from importlib.util import find_spec
+
+    from leak_atlas.explore import app
+
+    if not find_spec("voila"):
+        raise BadInput("the app needs Voila: pip install voila, or make app")
+    place = paths.outputs() / "app"
+    environment = os.environ | app.prepare(place)
+    voila = [sys.executable, "-m", "voila", "--token", "--Voila.ip=127.0.0.1", str(place)]
+    os.execve(sys.executable, voila, environment)
 
 
 # ---------------------------------------------------------------- what users bring

@@ -7,13 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Explore: disparity, side by side
+# # Explore: in which stage, and when?
 #
-# Two networks of one initialisation, one trained on all data (M_all), one on half of it (M_h1): in which layer do they differ more on the samples that only
-# the first has seen? Here two such probes, A and B, stand side by side. Change a factor of either (architecture, width, stage 4, augmentation, ...), move
-# the epoch, look at stages or at blocks; click a stage to see the samples on which the two networks differ most.
-#
-# The claims are judged elsewhere (`layers/fig01`, `fig03`, `fig06`, `fig10`, `own01`); nothing here is a verdict.
+# PPTP's probe trains one network on all samples (M_all) and one on half of them (M_h1). In which stage do the two differ more on the samples that M_h1 has not
+# seen? Each cell below answers with an AUC; 0.5 is chance. Point at a cell, click it, click a picture, or play the epochs. A and B are two probes that you choose.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -38,10 +35,6 @@ from leak_atlas.explore import layers
 from leak_atlas.explore.setting import Setting
 from leak_atlas.recipe import Augment, CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule, self_audit
 
-# %% [markdown]
-# ## A and B, to begin with
-# They differ in their architecture; what both need is trained here, everything else when you ask for it.
-
 # %%
 schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
 first = Setting(Data(data, pixels), Halves(pool, seed=seed), Model(models[0], width), schedule, pairs, seed, precision)
@@ -51,14 +44,14 @@ relaxed = first.but("training", RelaxLoss(alpha))
 # %%
 results = lab.realize(first.steps(moments), second.steps(moments), relaxed.steps(), self_audit(first.probe()))
 
-# %% [markdown]
-# ## The instrument
-# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
-
 # %%
 defences = {"none": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)}
 app = layers.explorer(first, second, moments, defences)
 app
+
+# %% [markdown]
+# **Limits.** Four pairs of networks show where to look; they decide nothing. The claims are judged on `layers/fig01`, `fig03`, `fig06`, `fig10` and `own01`.
+# Where a difference shows, memory need not be: `layers/own03` plants it in early stages, and stage 4 shows it.
 
 # %%
 report.provenance(results)

@@ -15,8 +15,6 @@
 # Choose a pruner and a defence for A and for B, and an attack. The upper maps show which classes are exposed at each sparsity, the lower ones what is removed
 # of each stage. Click a class to see its members and those who are exposed most; click a picture to follow that sample through the sparsities. Two of the
 # pruners are controls, which remove at random.
-#
-# The claims are judged elsewhere (`pruning/fig07_fig08` and its neighbours); nothing here is a verdict.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -52,11 +50,6 @@ from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.pruning import Pruning
 from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, CrossEntropy, Data, LiRA, Model, PruningStudy, Schedule, Threshold
 
-# %% [markdown]
-# ## The networks, and how they are attacked
-# Every shadow model goes through the same steps as its targets, its defence included. Four pruners are trained at some sparsities without a defence, one with
-# PPB; every other choice when you ask for it. LiRA is the offline one: no shadow model has trained on a target's samples.
-
 # %%
 networks = PruningStudy(
     Data(data, pixels, joined=True),
@@ -80,19 +73,17 @@ given = [study.beforehand(one, sparsities, ["Base"], attack) for one in (pruner,
 defended = f"PPB, λ = {sorted(ppb)[len(ppb) // 2]:g}"
 results = lab.realize(given, study.beforehand(pruner, [sparsity], [defended], "Conf"))
 
-# %% [markdown]
-# ## The instrument
-# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
-
 # %%
 app = Instrument(study)
 app
 
 # %% [markdown]
-# ## Limits
-# An interval is over the targets, which share one pool. A class has few members in each target, and the most exposed of ten classes is high partly by
-# chance: choose another attack to see whether it stays. The samples shown are the extremes of many. A network that pruning destroys exposes nobody: read its
-# test accuracy first.
+# **Setup.** Every shadow model goes through the same steps as its targets, its defence included. Four pruners are trained at some sparsities without a
+# defence, one with PPB; every other choice when you ask for it. LiRA is the offline one: no shadow model has trained on a target's samples.
+#
+# **Limits.** An interval is over the targets, which share one pool. A class has few members in each target, and the most exposed of ten classes is high
+# partly by chance: choose another attack to see whether it stays. The samples shown are the extremes of many. A network that pruning destroys exposes nobody:
+# read its test accuracy first. Nothing here is a verdict: the claims are judged in `pruning/fig07_fig08` and its neighbours.
 
 # %%
 report.provenance(results)

@@ -14,8 +14,6 @@
 #
 # Play moves the window through a round. Click a member to see its score, its exposure and the members that look most like it. Choose another window, another
 # order, another attack. The random order is the control: the same scores, permuted.
-#
-# The claims are judged elsewhere (`samples/`); nothing here is a verdict.
 
 # %% tags=["parameters"]
 data = ["digits-bits", "fashion-mnist-small"]  # data sets (leak-atlas data); of each list below an entry is theirs
@@ -50,11 +48,6 @@ from leak_atlas.explore import samples
 from leak_atlas.explore.instrument import Instrument
 from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Threshold, WindowStudy
 
-# %% [markdown]
-# ## The networks, their scores, and the attacks
-# On each data set the scores, Base, and RSW and SWMR with one window are trained here. Everything else is trained when you ask for it. Every shadow model goes
-# through the same steps as its target. LiRA is the offline one: no shadow model has trained on a target's samples.
-
 # %%
 attackers = {"LiRA": LiRA("offline_cdf"), "Conf": Threshold()}
 studies = {}
@@ -81,18 +74,16 @@ for i, name in enumerate(data):
 shown = samples.Samples(studies, attackers, RMR(0.1, share=risky_share), ninths, step)
 results = lab.realize(shown.beginning())
 
-# %% [markdown]
-# ## The instrument
-# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
-
 # %%
 app = Instrument(shown)
 app
 
 # %% [markdown]
-# ## Limits
-# A sample's exposure is a mean over few targets. Members are compared with the non-members of the same target. One seed and one window a picture: whether a
-# window protects is judged in `samples/`.
+# **Setup.** On each data set the scores, Base, and RSW and SWMR with one window are trained here. Everything else is trained when you ask for it. Every
+# shadow model goes through the same steps as its target. LiRA is the offline one: no shadow model has trained on a target's samples.
+#
+# **Limits.** A sample's exposure is a mean over few targets. Members are compared with the non-members of the same target. One seed and one window a picture:
+# whether a window protects is judged in `samples/`. Nothing here is a verdict: the claims are judged in `samples/`.
 
 # %%
 report.provenance(results)

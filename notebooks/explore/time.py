@@ -13,8 +13,6 @@
 # that did (TPR). On the diagonal the attack guesses. In the upper left corner the sample is exposed.
 #
 # Play runs over the epochs. Click a sample to see its picture, its path and its loss. Colour the samples by how hard they are. Choose another attack or threshold.
-#
-# The claims are judged elsewhere (`time/`); nothing here is a verdict.
 
 # %% tags=["parameters"]
 axis = ["fashion-mnist-small", "digits"]  # data sets that can be chosen (leak-atlas data); the first one is trained
@@ -41,10 +39,6 @@ from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.time import Time
 from leak_atlas.recipe import RMIA, Data, LiRA, Model, Schedule, Threshold, TrajectoryStudy
 
-# %% [markdown]
-# ## The networks and the attacks
-# On the first data set, LiRA at all checkpoints, its permutation null and the judges are trained here. Everything else is trained when you ask for it.
-
 # %%
 attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "Conf": Threshold()}
 studies = {}
@@ -65,18 +59,17 @@ for name, side in zip(axis, axis_pixels, strict=True):
 shown = Time(studies, attackers, judges, share)
 results = lab.realize(shown.steps(shown.start))
 
-# %% [markdown]
-# ## The instrument
-# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
-
 # %%
 app = Instrument(shown)
 app
 
 # %% [markdown]
-# ## Limits
-# Rates come from few networks, so noise moves a sample, too: compare the length of a path with that under permuted membership labels. Difficulty is measured in
-# networks of their own. The authors' definitions are not published; those here are ours.
+# **Setup.** On the first data set, LiRA at all checkpoints, its permutation null and the judges are trained here. Everything else is trained when you ask for
+# it.
+#
+# **Limits.** Rates come from few networks, so noise moves a sample, too: compare the length of a path with that under permuted membership labels. Difficulty
+# is measured in networks of their own. The authors' definitions are not published; those here are ours. Nothing here is a verdict: the claims are judged in
+# `time/`.
 
 # %%
 report.provenance(results)

@@ -15,8 +15,6 @@
 # Choose two scores, A and B. The maps show which stages, layer types or tensors each score selects at each *r*, compared with chance. The charts below show
 # test accuracy and leakage at those *r* that are trained, next to the same training with nothing rewound. The attack is LiRA; its shadow models go through
 # the same steps.
-#
-# The claims are judged elsewhere (`weights/fig04b` and its neighbours); nothing here is a verdict.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -66,10 +64,6 @@ from leak_atlas.recipe import (
     self_audit,
 )
 
-# %% [markdown]
-# ## The networks, and the scores of their weights
-# Each network, a shadow model too, scores its own weights. The two scores that are compared first are trained at some *r*; all others when you ask for it.
-
 # %%
 long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
@@ -84,19 +78,17 @@ study = Weights(ordinary, short, defences, criteria, attackers, compared, rate)
 # %%
 results = lab.realize(study.beforehand(rates), self_audit(ordinary))
 
-# %% [markdown]
-# ## The instrument
-# What is stored is shown at once. What is not stored says what it would cost, and is trained when you click.
-
 # %%
 app = Instrument(study)
 app
 
 # %% [markdown]
-# ## Limits
-# An interval is over the networks, which share their data and are each other's shadow models. It says nothing of other data sets or architectures. A score
-# that selects a small layer whole reaches large numbers: the stem has few weights. Rewinding helps only where it is more accurate than RelaxLoss alone at
-# the same attack AUC.
+# **Setup.** Each network, a shadow model too, scores its own weights. The two scores that are compared first are trained at some *r*; all others when you ask
+# for it.
+#
+# **Limits.** An interval is over the networks, which share their data and are each other's shadow models. It says nothing of other data sets or
+# architectures. A score that selects a small layer whole reaches large numbers: the stem has few weights. Rewinding helps only where it is more accurate than
+# RelaxLoss alone at the same attack AUC. Nothing here is a verdict: the claims are judged in `weights/fig04b` and its neighbours.
 
 # %%
 report.provenance(results)

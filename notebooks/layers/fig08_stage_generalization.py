@@ -14,8 +14,8 @@
 # before stage 3 can level off after it.
 #
 # **Setup.** A linear support vector machine (SVM) learns the classes from all features of one
-# stage, on the training samples. Its accuracy is measured on test samples. The networks are M_all
-# of the pages on Figs. 9 to 11.
+# stage, on the training samples. Its accuracy is measured on test samples. The networks train
+# on the whole pool; the pages on Figs. 9 to 11 use them, too.
 #
 # **Controls.**
 #
@@ -73,7 +73,7 @@ claims = report.claims(
         "In every architecture, a linear SVM is more accurate on features of stage 3 than of stage 1",
         fails="In at least one architecture, a linear SVM is less accurate on features of stage 3 "
         "than of stage 1",
-        quantity="accuracy of the SVM, stage 3 minus stage 1, smallest over architectures",
+        quantity="accuracy of the SVM, stage 3 minus stage 1, smallest of four architectures",
         above=0.0,
         quote="keeps consistently increasing in the early stages",
         control=paired,
@@ -85,8 +85,8 @@ claims = report.claims(
         "In every architecture, training raises the SVM's accuracy more on stage 3 than on stage 1",
         fails="In at least one architecture, training raises the SVM's accuracy less on stage 3 "
         "than on stage 1",
-        quantity="accuracy of the SVM, trained minus untrained network, on stage 3 minus on "
-        "stage 1, smallest over architectures",
+        quantity="what training adds to the SVM's accuracy: on stage 3 minus on stage 1, "
+        "smallest of four architectures",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -95,7 +95,7 @@ claims = report.claims(
     ),
     report.Claim(
         "stagnates",
-        f"After stage 3, the accuracy of the deep VGG and of the ATM rises by less than {effect}",
+        f"After stage 3, the accuracy of VGG19 and of the ATM rises by less than {effect}",
         quantity="accuracy of the SVM, last stage minus stage 3, larger of both changes",
         below=effect,
         quote="others stagnate or even deteriorate (ATM and VGG)",
@@ -105,7 +105,7 @@ claims = report.claims(
     report.Claim(
         "resnet_slows",
         "In the ResNet, stage 4 adds less accuracy than stages 2 and 3 add on average",
-        quantity="gain of the SVM's accuracy in stage 4 minus the mean gain in stages 2 and 3",
+        quantity="what stage 4 adds to the SVM's accuracy, minus what stages 2 and 3 add on average",
         below=0.0,
         quote="some of them slow down (ResNet)",
         control=paired,
@@ -113,8 +113,8 @@ claims = report.claims(
     ),
     report.Claim(
         "shallow_vgg_gains",
-        "From stage 3 to stage 4, the shallow VGG gains more accuracy than the deep VGG",
-        quantity="gain of the SVM's accuracy in stage 4, shallow VGG minus deep VGG",
+        "From stage 3 to stage 4, VGG11 gains more accuracy than VGG19",
+        quantity="gain of the SVM's accuracy in stage 4, VGG11 minus VGG19",
         above=0.0,
         quote="VGG11 can maintain the growing speed of generalizability between stages 3 and 4",
         control="paired: the same samples and seeds",

@@ -7,15 +7,15 @@
 # ---
 
 # %% [markdown]
-# # Does a defence that retrains only risky stages keep its privacy and gain accuracy?
+# # Does a defence inside PPTP keep its privacy and gain accuracy?
 #
 # **The paper.** Fang & Kim (2026), Fig. 15: "our approach achieves comparable or better privacy
 # with higher testing accuracy" (section 5.2.2), for adversarial regularization (Adv-Reg) and
 # RelaxLoss.
 #
-# **Setup.** Each defence trains networks *from scratch*, or *inside PPTP* at the same strength: the
-# risky stages of an ordinary network (those with a disparity) are rewound and retrained with the
-# defence; earlier stages are frozen.
+# **Setup.** PPTP rewinds and retrains the risky stages of an ordinary network (those with a
+# disparity in the paper) with a defence, and freezes earlier stages. Each defence trains networks
+# *from scratch* or *inside PPTP*, at the same strength.
 #
 # **Controls.**
 #
@@ -86,8 +86,8 @@ def accuracy_claim(name, defence):
 claims = report.claims(
     report.Claim(
         "comparable_privacy",
-        "Inside PPTP, the mean AUC of the paper's attacks is less than 0.02 higher than from scratch",
-        fails="Inside PPTP, the mean AUC of the paper's attacks is more than 0.02 higher than from "
+        "Inside PPTP, the paper's attacks gain less than 0.02 of AUC over the defence from scratch",
+        fails="Inside PPTP, the paper's attacks gain more than 0.02 of AUC over the defence from "
         "scratch",
         quantity="AUC, inside PPTP minus from scratch, mean over the paper's attacks and defences",
         below=0.02,
@@ -233,9 +233,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A network inside PPTP trains for fewer epochs, so the same strength changes it less:
-# more accuracy can come with more leakage (notes). `fig14` compares at matched AUC, over several
-# strengths. Bands are pointwise: two curves can differ as a whole where their bands overlap. The
+# **Limits.** A defence inside PPTP has fewer epochs, so the same strength changes a network less.
+# Such a network can be more accurate and leak more. `fig14` compares at matched AUC, over several
+# strengths. Bands hold point by point, not for a whole curve. The
 # paper's fifth attack, a neural network, is not run.
 
 # %%

@@ -10,8 +10,8 @@
 # # Does my model leak who is in its training data?
 #
 # Can an attack that reads logits identify the samples on which my model, the target, was trained?
-# The first output is the answer; the last section says what to bring. Set `file` below, or run
-# `leak-atlas audit mine.npz`.
+# The first output is the answer. The last section lists the arrays that the audit needs. Set `file`
+# below, or run `leak-atlas audit mine.npz`.
 
 # %% tags=["parameters"]
 file = ""  # your .npz, as seen from this folder; "": an example is trained here
@@ -27,11 +27,11 @@ audited = page.audit_file(file, name, found_at, rates)
 audited.said(found_at)
 
 # %% [markdown]
-# ## How well does each attack identify members?
-# An AUC of .5 is guessing. The TPR at an FPR is the share of members that an attack finds while it
-# mistakes that share of non-members for members. Intervals are over samples: what other members and
-# non-members would have given of this target. Another training of it may leak otherwise. The
-# figure shows the loss and the attacks with the largest AUCs.
+# ## AUC and TPR of each attack
+# A guess has an AUC of .5. The TPR at an FPR is the share of members that an attack identifies while
+# it mistakes that share of non-members for members. Intervals are over samples of this one target:
+# the same network trained again may leak more or less. The figure shows the loss and the attacks
+# with the largest AUCs.
 
 # %%
 report.table(audited.rows(rates), caption=audited.caption())
@@ -40,10 +40,10 @@ report.table(audited.rows(rates), caption=audited.caption())
 report.roc(audited.roc(), title=audited.roc_title(), narrow=True)
 
 # %% [markdown]
-# ## Which members are found?
-# An attack finds a member whose score is larger than that of all non-members but the share
-# `found_at`. The list is that of the attack with the largest TPR there. The CSV beside this page has
-# all samples: `found_by` counts the attacks that find one.
+# ## Members that the strongest attack identifies
+# An attack identifies a member whose score is larger than that of all but a share `found_at` of the
+# non-members. The strongest attack has the largest TPR at this FPR. The CSV file of this page has
+# all samples: `found_by` counts the attacks that identify a sample.
 
 # %%
 members = audited.most(found_at)
@@ -51,21 +51,21 @@ report.table(members, caption=audited.most_caption(found_at))
 
 # %% [markdown]
 # ## Limits
-# An attack that finds nothing does not prove that none can. Members and non-members have to be
+# An attack that identifies nobody does not prove that none can. Members and non-members have to be
 # drawn from one distribution; otherwise an attack separates the distributions. The answer at the
 # top is corrected for the number of attacks, the intervals in the table are not. SAMIA and BlindMI
-# need more than logits. RMIA's score is the paper's: the share of the population that a sample
-# exceeds. With ties ordered by the ratio, RMIA online with one query has exactly the order of BASE.
+# need more than logits and are left out. RMIA's score is the paper's: the share of the population
+# that a sample exceeds.
 
 # %% [markdown]
-# ## What to bring
+# ## The arrays that the audit needs
 # An `.npz` with the arrays below. N samples, C classes, M shadow models, Z samples of a population
-# that no model trained on. Needed are `target`, `labels` and `member`. A shadow model is trained as
+# that no model trained on. `target`, `labels` and `member` are required. A shadow model is trained as
 # the target was, on a random part of these samples, drawn without regard to `member`.
 # (N, A, C) stands for A queries of each sample, the plain one first; LiRA and RMIA use all.
 #
-# Beside this page lie a CSV with all scores (a column an attack, larger = more likely member) and a
-# JSON with all numbers.
+# The page's folder also has a CSV with all scores (one column for each attack, larger = more likely
+# a member) and a JSON with all numbers.
 
 # %%
 arrays = logits.rows(audited.arrays)

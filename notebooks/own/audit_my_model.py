@@ -10,10 +10,10 @@
 # # Does my model leak, which members, and in which of its modules?
 #
 # Shadow models are trained here as the model was trained. Every attack that reads logits compares
-# the model with them; the first output is the answer. Then the page looks into the model's modules
-# and weights. As it stands, it audits an example. To audit your own model, copy this notebook:
-# `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`. The last section says what to
-# replace in the copy.
+# the model with them. The first output is the answer. Then the page shows in which modules and
+# weights members can be identified. Without changes, it audits an example. To audit your own model,
+# copy this notebook: `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`. The last section
+# says what to replace in the copy.
 
 # %% tags=["parameters"]
 weights = ""  # your .safetensors, as seen from where this runs; "": the example
@@ -92,10 +92,10 @@ scores = audited.found.save(logits.place(name), found_at)
 audited.said(found_at)
 
 # %% [markdown]
-# ## How well does each attack identify members?
-# Attacks are strongest where the accuracies of the shadow models, at the top, are those of your
-# model. An AUC of .5 is guessing. At an FPR of 1 % guessing finds 1 % of the members. The intervals
-# are over samples, because there is one target.
+# ## AUC and TPR of each attack
+# Attacks are strongest where the shadow models have the accuracies of your model (see the top). A
+# guess has an AUC of .5, and at an FPR of 1 % it identifies 1 % of the members. The intervals are
+# over samples, because there is one target.
 
 # %%
 found = audited.found
@@ -105,7 +105,7 @@ report.table(found.rows(rates), caption=found.caption())
 report.roc(found.roc(), title=found.roc_title())
 
 # %% [markdown]
-# ## Which members are found?
+# ## Members that the strongest attack identifies
 # `index` is the sample's place in the data set, in which the train part comes first.
 
 # %%
@@ -113,19 +113,20 @@ members = found.most(found_at)
 report.table(members, caption=found.most_caption(found_at))
 
 # %% [markdown]
-# ## In which modules?
-# Left, your model: how well a classifier on a module's features identifies members, where it knows
-# half of them. Right, two networks that are trained here, one on all members and one on half of
-# them: how well the distance between their features identifies that half (PPTP's disparity).
+# ## Membership in the features of each module
+# Left, your model: AUC of a classifier on a module's features, which knows the membership of half of
+# the samples. Right, two networks that are trained here, one on all members and one on half of them:
+# AUC of the distance between their features, which identifies that half (PPTP's disparity).
 
 # %%
 modules = audited.module_rows()
 report.profile(modules, hue="series", facet="reading", title=audited.module_title())
 
 # %% [markdown]
-# ## In which weights?
-# Learnability (CWRF) scores a weight by how much a few training steps on the members change it, to
-# first order. CWRF's other score, vulnerability, needs the initialisation, which is not known here.
+# ## Weights with the largest learnability scores
+# Learnability (CWRF) scores a weight by how much its removal would change the loss on the members,
+# to first order, summed over a few training steps. CWRF's other score, vulnerability, needs the initialisation, which is not known
+# here.
 
 # %%
 largest = audited.weight_rows(share)
@@ -133,9 +134,9 @@ report.table(largest, caption="Number of weights, without biases")
 
 # %% [markdown]
 # ## Limits
-# That no attack finds a member does not prove that none can. Members and non-members must come from
-# one distribution. If the self-audit below says that a classifier without the model can separate
-# them, so can an attack, and its AUC says nothing about the model.
+# That no attack identifies a member does not prove that none can. Members and non-members must come
+# from one distribution. If the self-audit below says that a classifier without the model can
+# separate them, so can an attack, and its AUC says nothing about the model.
 
 # %%
 report.provenance(results, weights=page.source(target), scores=scores.name)

@@ -7,12 +7,13 @@
 # ---
 
 # %% [markdown]
-# # Does my defence hide members, and does my attack find them?
+# # Does my defence hide members, at less cost than early stopping?
 #
 # Start from a copy: `cp notebooks/own/my_defence.py notebooks/own/my_copy.py`. Write your defence
 # and your attack in the two cells below, and run the page. Only what you change is trained again.
-# The example defence ignores a sample while its loss is below a floor. A defence is compared with
-# ordinary training, early stopping and RelaxLoss; an attack with RMIA.
+# The example defence ignores a sample while its loss is below a floor. The example attack compares
+# the margin of a sample's logits with that of shadow models. The defence is compared with ordinary
+# training, early stopping and RelaxLoss, the attack with a threshold on the confidence.
 #
 # **My data.** `leak-atlas data add mine PATH` adds a data set, where PATH is
 # - `table.csv`: numbers or bits, a sample a line, with the classes in a column `label`;
@@ -23,8 +24,11 @@
 # on it; or write `data = "mine"` below. The network fits the kind of data, the sizes fit the data
 # set.
 #
-# **Controls.** 1. Early stopping at matched attack AUC: fewer epochs of ordinary training, with the
-# same AUC of RMIA. 2. Permuted membership labels, where an attack must find nothing.
+# **Controls.**
+#
+# 1. *Early stopping* at matched AUC (decides the second answer): fewer epochs of ordinary training,
+#    with the same AUC of RMIA.
+# 2. *Permuted membership labels*, on which an attack must be at chance.
 
 # %% tags=["parameters"]
 data = ""  # data set (leak-atlas data); "": fashion-mnist-small at 16 x 16 pixels
@@ -102,7 +106,8 @@ claims = report.claims(
     report.Claim(
         "hides",
         "My defence lowers the AUC of RMIA",
-        quantity="AUC of RMIA, largest floor minus ordinary training",
+        fails="My defence raises the AUC of RMIA",
+        quantity="AUC of RMIA: largest floor minus ordinary training",
         below=0.0,
         margin=margin,
         ours=True,
@@ -113,7 +118,7 @@ claims = report.claims(
     report.Claim(
         "finds",
         "My attack identifies members better than a threshold on the confidence",
-        quantity="AUC on ordinary training, my attack minus confidence",
+        quantity="AUC on ordinary training: my attack minus a threshold on the confidence",
         above=0.0,
         margin=margin,
         ours=True,
@@ -121,8 +126,8 @@ claims = report.claims(
     ),
     report.Claim(
         "chance",
-        "My attack identifies nobody where membership is random",
-        quantity=f"AUC minus 1/2, mean over {draws} permutations",
+        f"On permuted membership labels, the AUC of my attack is within {margin:g} of chance",
+        quantity=f"AUC of my attack minus 1/2, mean over {draws} permutations",
         within=margin,
         ours=True,
         control="permuted membership labels",
@@ -160,7 +165,7 @@ also = [permuted, recipe.self_audit(ordinary)]
 comparison = lab.compare(variants, attackers, checkpoints={end: stops}, also=also)
 
 # %% [markdown]
-# ## Answer
+# ## Verdicts
 
 # %%
 null = []
@@ -186,11 +191,11 @@ answer
 
 # %%
 gain = comparison.early_stopping([*mine], "RMIA")
-verb = report.effect(gain, "beats", "loses to", "does not significantly beat or lose to")
+words = "is significantly more", "is significantly less", "is not significantly more"
 lines = {end: [*comparison.checkpoints[end], end]}
 lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
-finding = f"At matched attack AUC my defence {verb} early stopping"
+finding = f"At matched AUC, my defence {report.effect(gain, *words)} accurate than early stopping"
 report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
 
 # %%
@@ -198,7 +203,8 @@ report.table(comparison.table(), caption=f"Mean over {shadows} targets")
 
 # %% [markdown]
 # **Limits.** The networks are small, the samples few, and membership is drawn once. An attacker who
-# knows the defence may find more. That no attack finds a member does not show that none can.
+# knows the defence may identify more members. That no attack identifies a member does not show that
+# none can.
 
 # %%
 report.provenance(comparison.results)

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Whom does a sliding window protect, and who becomes exposed instead?
+# # Does a sliding window protect the members that it skips, and expose those that it visits?
 #
 # **Question.** Ours. WeMem's windows (Shang et al. 2025) "let high mem-score samples appear in
 # fewer epochs". Does this protect those samples? And does it expose the others (*onion effect*,
@@ -15,13 +15,15 @@
 #
 # **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds each
 # epoch *visits* (trains on) a window of members. The window slides from low to high memorization
-# scores and never reaches the highest. The *exposure* of a group of members is LiRA's AUC against
-# similar non-members. n counts target networks.
+# scores (how much confidence on a sample depends on training with it) and never reaches the
+# highest. The *exposure* of a group of members is LiRA's AUC against similar non-members. n counts
+# target networks.
 #
-# **Controls.** Both decide.
+# **Controls.**
 #
-# 1. *Uniform sampling, same visits*: fewer epochs, each on all members.
-# 2. *A random order*: the same window slides over the members in one random order.
+# 1. *Uniform sampling, same visits* (decides the first answer): fewer epochs, each on all members.
+# 2. *A random order* (decides the second answer): the same window slides over the members in one
+#    random order.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -57,13 +59,16 @@ from leak_atlas.recipe import Data, LiRA, Model, Schedule, Window, WindowStudy
 by_score, by_chance = "score-ordered window", "window in random order"
 uniform = "uniform sampling, same visits"
 never, visited = "never visited", "visited"
-by_order = "from uniform sampling to the window: score order minus random order"
+by_order = "from uniform sampling to the window: order by score minus random order"
 few_samples = 0.05  # smallest effect of interest: a group has some 200 samples
 claims = report.claims(
     report.Claim(
         "never_visited_safer",
-        "Members that a window never visits are less exposed than under uniform sampling",
-        quantity=f"AUC of LiRA on {never} members: window minus {uniform}, larger of two orders",
+        "Members that a window never visits (trains on) are less exposed than under uniform sampling",
+        fails="In one or both orders, members that a window never visits are more exposed than "
+        "under uniform sampling",
+        quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the same "
+        "number of visits, larger of two orders",
         below=0.0,
         margin=few_samples,
         ours=True,
@@ -72,7 +77,10 @@ claims = report.claims(
     ),
     report.Claim(
         "onion",
-        "The score order exposes visited members more than a random order does (onion effect)",
+        "A window that follows memorization scores exposes visited members more than one in random "
+        "order (onion effect)",
+        fails="A window that follows memorization scores exposes visited members less than one in "
+        "random order",
         quantity=f"rise of LiRA's AUC on {visited} members {by_order}",
         above=0.0,
         margin=few_samples,
@@ -82,7 +90,8 @@ claims = report.claims(
     ),
     report.Claim(
         "score_adds",
-        "The score order protects never visited members more than a random order does",
+        "A window that follows memorization scores protects never visited members more than one in "
+        "random order",
         quantity=f"rise of LiRA's AUC on {never} members {by_order}",
         below=0.0,
         margin=few_samples,
@@ -103,7 +112,9 @@ claims = report.claims(
 claims
 
 # %% [markdown]
-# ## Models
+# ## Exposure of visited and never visited members
+# Each non-member joins the group of those members of its class whose scores are like its own.
+# *Base* is pruned with all epochs on all members.
 
 # %%
 study = WindowStudy(
@@ -136,11 +147,6 @@ comparison = lab.compare(
     also=list(rankings.values()),
 )
 
-# %% [markdown]
-# ## Exposure of visited and never visited members
-# Each non-member joins the group of those members of its class whose scores are like its own.
-# *Base* is pruned with all epochs on all members.
-
 # %%
 labelled = comparison.results[study.dense.signals()[0]]
 groups = {}
@@ -169,7 +175,8 @@ for order in rankings:
             point = {"window": order, "members": group, "network": network}
             value = by_group.estimate((order, group, variant), "LiRA")
             points.append(point | {"value": value})
-effect = report.effect(change(by_score, never), "more", "less", "not significantly less")
+words = "significantly more", "significantly less", "not significantly less"
+effect = report.effect(change(by_score, never), *words)
 report.profile(
     points,
     "network",
@@ -177,8 +184,12 @@ report.profile(
     facet="window",
     level="guessing",
     ylabel="AUC of LiRA",
-    title=f"Members that the score-ordered window never visits are {effect} exposed",
+    title=f"In score order, never visited members are {effect} exposed than under uniform sampling",
 )
+
+# %% [markdown]
+# ## Change of exposure by the window
+# Below 0, a window protects the group.
 
 # %%
 rows = []
@@ -186,7 +197,7 @@ for order in rankings:
     for group in (never, visited):
         row = {"training": order, "members": group}
         row["AUC of LiRA"] = by_group.estimate((order, group, order), "LiRA")
-        row["minus uniform sampling"] = change(order, group)
+        row["AUC minus that of uniform sampling"] = change(order, group)
         row["member accuracy"] = comparison.estimate(order, "", "member accuracy")
         row["test accuracy"] = comparison.accuracy(order)
         rows.append(row)
@@ -226,11 +237,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The first claim reports the order that protects less; the onion claim compares the two
-# orders. The table has the change under each. Offline LiRA knows a sample only as a non-member: an
-# online attack may find more of the never visited members, which were members before pruning. One
-# random order is tried, and among many nearly equal low scores the order is nearly arbitrary. All
-# targets share one half of the samples.
+# **Limits.** Offline LiRA knows a sample only as a non-member: an online attack may identify more of
+# the never visited members, which were members before pruning. One random order is tried. Many low
+# scores are nearly equal, so that their order is nearly arbitrary. All targets share one half of
+# the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

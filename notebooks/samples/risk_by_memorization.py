@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a sample's risk rise with its memorization score, or with its difficulty?
+# # Does a sample's risk rise with its memorization score, more than with its difficulty?
 #
 # **Question.** WeMem (Shang et al. 2025), slides on motivation: "easy-to-memorize training data is
 # more vulnerable to serious privacy threats", and LiRA's TPR "is positively correlated with the
@@ -19,11 +19,12 @@
 # The attacks are LiRA and *Conf*, a threshold on the confidence. The targets are pruned in five
 # rounds; n counts them.
 #
-# **Controls.** Control 1 decides.
+# **Controls.**
 #
-# 1. *Difficulty*: the error of networks that did not train on the sample. AUC is compared by score
-#    at nearly equal difficulty, and by difficulty at nearly equal score.
-# 2. *Non-members with the same scores*; permuted scores.
+# 1. *Difficulty* (decides the second answer): the error of networks that did not train on the
+#    sample. AUC is compared by score at nearly equal difficulty, and by difficulty at nearly equal
+#    score.
+# 2. *Non-members with the same scores*, and permuted scores.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -67,6 +68,7 @@ claims = report.claims(
     report.Claim(
         "tpr_rises",
         "LiRA's TPR is higher for members with high memorization scores than for other members",
+        fails="LiRA's TPR is lower for members with high memorization scores than for other members",
         quantity=f"TPR of LiRA at one threshold (FPR of {fpr:.0%} over all samples): {top}",
         above=0.0,
         margin=few_samples,
@@ -78,6 +80,7 @@ claims = report.claims(
     report.Claim(
         "beyond_difficulty",
         "AUC rises more with the memorization score than with the difficulty of a sample",
+        fails="AUC rises less with the memorization score than with the difficulty of a sample",
         quantity=f"{rises}: {directions}",
         above=0.0,
         margin=few_samples,
@@ -87,7 +90,7 @@ claims = report.claims(
     ),
     report.Claim(
         "risk_rises",
-        "Members with high scores are easier to separate from non-members with equally high scores",
+        "AUC is higher among samples with high memorization scores than among other samples",
         quantity=f"{area}: {top}, smaller of Conf and LiRA",
         above=0.0,
         margin=few_samples,
@@ -100,7 +103,9 @@ claims = report.claims(
 claims
 
 # %% [markdown]
-# ## Models and scores
+# ## LiRA's TPR and FPR by memorization score
+# LiRA has one threshold for all samples, so that the FPR differs among the sixths, too. Most
+# samples have an accuracy score of 0: their order is arbitrary.
 
 # %%
 study = WindowStudy(
@@ -138,11 +143,6 @@ comparison = lab.compare(
 results = comparison.results
 conf, lira = comparison.attacks["pruned", "Conf"], comparison.attacks["pruned", "LiRA"]
 
-# %% [markdown]
-# ## TPR by score
-# LiRA has one threshold for all samples, so it calls some non-members of each sixth members, too.
-# Most samples have an accuracy score of 0: their order is arbitrary.
-
 # %%
 lira_rates = samples.rates_by_part(lira, results[slides_score], parts, fpr)
 names = ["lowest", *map(str, range(2, parts)), "highest"]
@@ -152,7 +152,8 @@ for part, (tpr, fpr_of_part) in zip(names, lira_rates, strict=True):
     non_members = {"samples": "non-members (FPR)", "value": audit.mean_ci(fpr_of_part)}
     points += [{"part": part} | members, {"part": part} | non_members]
 tpr_rise = samples.rise(lira_rates[:, 0])
-effect = report.effect(tpr_rise, "higher", "lower", "not significantly higher")
+words = "significantly higher", "significantly lower", "not significantly higher"
+effect = report.effect(tpr_rise, *words)
 report.profile(
     points,
     hue="samples",
@@ -193,7 +194,7 @@ points = []
 for name, values in areas.items():
     for part, each in zip(names, values, strict=True):
         points.append({"sixths by": name, "part": part, "value": audit.mean_ci(each)})
-words = "rises", "falls", "does not significantly rise"
+words = "significantly rises", "significantly falls", "does not significantly rise"
 score_effect = report.effect(samples.rise(areas["confidence score"]), *words)
 difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
 report.profile(
@@ -202,12 +203,14 @@ report.profile(
     level="guessing",
     xlabel="sixth of the samples",
     ylabel="AUC (mean of Conf and LiRA)",
-    title=f"AUC {score_effect} with the confidence score, and {difficulty_effect} with difficulty",
+    title=f"AUC {score_effect} with the confidence score, {difficulty_effect} with difficulty",
 )
 
 # %% [markdown]
-# ## Score against difficulty
-# One half of the networks measures the score, the other half measures the difficulty.
+# ## Rise of AUC and TPR with score and difficulty
+# One half of the networks measures the score, the other half measures the difficulty. Rise of AUC:
+# upper minus lower half of the samples at nearly equal difficulty (or score). Rise of TPR: highest
+# sixth minus the others.
 
 # %%
 first, second = [results[half] for half in our_halves]
@@ -227,13 +230,9 @@ numbers = {
     "AUC: rise with difficulty at equal confidence score": audit.mean_ci(by_difficulty),
     "LiRA's TPR minus FPR: rise with the accuracy score": tpr_minus_fpr,
     "Conf's TPR: rise with the accuracy score": conf_rise,
-    "agreement of separate networks on the accuracy score": slides_agree,
-    "agreement of separate networks on the confidence score": ours_agree,
-    "agreement of separate networks on difficulty": hard_agree,
 }
 rows = [{"quantity": name, "value": value} for name, value in numbers.items()]
-caption = "Rise: upper minus lower half of each stratum (AUC), highest sixth minus others (TPR)"
-report.table(rows, caption=f"{caption}. Agreement: rank correlation over samples")
+report.table(rows, caption=f"AUC: mean of Conf and LiRA. Mean over {targets} targets")
 
 # %% [markdown]
 # ## Verdicts
@@ -253,9 +252,9 @@ report.judge(
     beyond_difficulty=audit.paired_difference(by_score, by_difficulty),
     risk_rises=audit.least(auc_rises),
     notes={
-        "tpr_rises": f"The TPR of Conf changes by {conf_rise}",
-        "beyond_difficulty": f"Separate networks agree on the score by {ours_agree} only, "
-        f"on difficulty by {hard_agree}: noise can favour difficulty"
+        "tpr_rises": f"the same difference of Conf's TPR: {conf_rise}",
+        "beyond_difficulty": "noise can favour difficulty: the rank correlation between separate "
+        f"networks is {ours_agree} for the score, {hard_agree} for difficulty"
         if ours_agree.high < hard_agree.low
         else "",
     },
@@ -272,10 +271,10 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Networks that train on a sample are nearly always right about it, so its score is
-# nearly its difficulty. Within a sixth, Conf's AUC nearly repeats the definition of the score. LiRA
-# compares a target with networks that did not train on the sample, so it follows difficulty by
-# construction. The slides speak of a model's memorization; its reading by sample is ours. All
-# targets share one half of the samples.
+# nearly its difficulty, and Conf's AUC within a sixth nearly repeats the score. LiRA compares a
+# target with networks that did not train on the sample, so it follows difficulty by construction.
+# The slides speak of a model's memorization; its reading by sample is ours. All targets share one
+# half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -46,7 +46,9 @@ def attack(
 
 def test_features_stand_side_by_side() -> None:
     rng = np.random.default_rng(0)
-    z, y, sensitivity = rng.normal(0, 3, size=(40, 5)), np.arange(40) % 5, rng.random((40, 5))
+    z = rng.normal(0, 3, size=(40, 5))
+    y = np.arange(40) % 5
+    sensitivity = rng.random((40, 5))
     posterior = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     columns = {"posterior": posterior, "sensitivity": sensitivity, "label": np.eye(5)[y]}
     for inputs in (*INPUTS, "posterior_sensitivity", "posterior_sensitivity_label"):
@@ -66,7 +68,8 @@ def test_networks_learn_what_can_be_learnt(inputs: str) -> None:
     needs the label.
     """
     rng = np.random.default_rng(0)
-    member, y = complement_pairs(rng, 3, 500), rng.integers(5, size=500)
+    member = complement_pairs(rng, 3, 500)
+    y = rng.integers(5, size=500)
     z = outputs(rng, member, y, 12.0)
     scores, _ = attack(z[[0, 2, 3, 4, 5]], y, member[2:], inputs=inputs, **SHORT)
     assert balanced_accuracy_score(member[0], scores >= 0.0) > 0.98
@@ -84,7 +87,8 @@ def test_networks_find_nothing_where_there_is_nothing(inputs: str) -> None:
     rng = np.random.default_rng(0)
     areas = []
     for seed in range(24):
-        permuted, y = complement_pairs(rng, 3, 1000), rng.integers(5, size=1000)
+        permuted = complement_pairs(rng, 3, 1000)
+        y = rng.integers(5, size=1000)
         z = outputs(rng, complement_pairs(rng, 3, 1000), y, 3.0)[[0, 2, 3, 4, 5]]
         scores, _ = attack(z, y, permuted[2:], inputs=inputs, epochs=2, seed=seed)
         areas.append(audit.auc(scores, permuted[0]))
@@ -110,7 +114,8 @@ def test_both_sides_weigh_the_same_unless_the_net_is_unbalanced() -> None:
 
 def test_networks_are_deterministic_and_leave_the_generator_alone() -> None:
     rng = np.random.default_rng(0)
-    member, y = complement_pairs(rng, 2, 200), rng.integers(5, size=200)
+    member = complement_pairs(rng, 2, 200)
+    y = rng.integers(5, size=200)
     z = outputs(rng, member, y, 3.0)[[0, 2, 3]]
     run = partial(attack, z, y, member[2:], epochs=2)
     torch.manual_seed(5)

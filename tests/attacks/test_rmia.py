@@ -44,7 +44,8 @@ def simulated(seed: int, queries: int = 1, z: int = 300) -> tuple[np.ndarray, ..
 def test_rmia_of_the_reference_itself() -> None:
     """Every ratio is 1: no z is beaten strictly when gamma >= 1, every one when gamma < 1."""
     rng = np.random.default_rng(0)
-    x, z = -rng.exponential(size=50), -rng.exponential(size=30)
+    x = -rng.exponential(size=50)
+    z = -rng.exponential(size=30)
     run = partial(rmia, x, x[None], np.zeros((1, 50), dtype=bool), z, z[None])
     for gamma, expected in ((2.0, 0.0), (1.0, 0.0), (0.999, 1.0)):
         np.testing.assert_array_equal(run(gamma=gamma, ties="share"), expected)
@@ -81,18 +82,6 @@ def test_blocks_of_the_comparison_do_not_change_it(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(rmia(*arrays), whole)
 
 
-@pytest.mark.parametrize("a", [0.0, 1.0])
-def test_offline_rmia_has_its_limits(a: float) -> None:
-    x, others, inside, z, others_z = simulated(2)
-    out = np.mean(np.exp(others), axis=0, where=~inside[:, :, None])
-    out_z = np.mean(np.exp(others_z), axis=0)
-    if a == 0:
-        out, out_z = (out + 1) / 2, (out_z + 1) / 2
-    expected = np.mean((x - np.log(out)) > (z - np.log(out_z))[:, 0] + np.log(2), axis=1)
-    scores = rmia(x, others, inside, z, others_z, mode="offline", a=a, ties="share")
-    np.testing.assert_allclose(scores, expected)
-
-
 def test_gamma_and_z_cannot_change_the_ranking_and_base_is_its_limit() -> None:
     arrays = simulated(4)
     x, others, inside, z, others_z = arrays
@@ -105,20 +94,6 @@ def test_gamma_and_z_cannot_change_the_ranking_and_base_is_its_limit() -> None:
     np.testing.assert_array_equal(np.floor(rmia(*arrays) * 300 + 1e-6) / 300, plain)
 
 
-def test_few_z_hide_low_false_positive_rates() -> None:
-    """With 50 z all strong samples share the top score; the tie-break gives their order back."""
-    rng = np.random.default_rng(0)
-    member = np.arange(20_000) < 10_000
-    x = -np.exp(-(rng.normal(size=20_000) + 0.8 * member))
-    z = -np.exp(-rng.normal(size=50))
-    shadows, inside = np.full((2, 20_000), -1.0), np.zeros((2, 20_000), dtype=bool)
-    run = partial(rmia, x, shadows, inside, z, np.full((2, 50), -1.0), gamma=1.0)
-    tied = run(ties="share")
-    assert np.mean(tied == tied.max()) > 0.01
-    assert audit.tpr(tied, member, 0.001) == 0
-    assert audit.tpr(run(), member, 0.001) == audit.tpr(x, member, 0.001) > 0
-
-
 @pytest.mark.parametrize("attack", ["base", "rmia"])
 def test_ratio_attacks_have_their_closed_form(attack: str) -> None:
     """Any increasing transform of a shifted Gaussian, against references that all agree: AUC is
@@ -127,8 +102,10 @@ def test_ratio_attacks_have_their_closed_form(attack: str) -> None:
     rng = np.random.default_rng(0)
     n = 40_000
     member = np.arange(2 * n) < n
-    x, z = -np.exp(-(rng.normal(size=2 * n) + member)), -np.exp(-rng.normal(size=500))
-    flat, inside = np.full((4, 2 * n), -0.7), np.zeros((4, 2 * n), dtype=bool)
+    x = -np.exp(-(rng.normal(size=2 * n) + member))
+    z = -np.exp(-rng.normal(size=500))
+    flat = np.full((4, 2 * n), -0.7)
+    inside = np.zeros((4, 2 * n), dtype=bool)
     scores = base(x, flat, inside)
     if attack == "rmia":
         scores = rmia(x, flat, inside, z, np.full((4, 500), -0.7))

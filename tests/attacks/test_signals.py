@@ -76,7 +76,9 @@ def test_every_signal_is_finite_and_orders_confident_above_wrong(z: np.ndarray, 
 @pytest.mark.parametrize("name", signals.SCORES)
 def test_signals_broadcast_over_models_and_queries(name: str) -> None:
     rng = np.random.default_rng(0)
-    z, y = rng.normal(size=(3, 8, 2, 5)), rng.integers(5, size=8)
+    z = rng.normal(size=(3, 8, 2, 5))
+    y = rng.integers(5, size=8)
     values = signals.score(name, z, y[:, None])
-    assert values.shape == (3, 8, 2) and values.dtype == np.float64
+    assert values.shape == (3, 8, 2)
+    assert values.dtype == np.float64
     np.testing.assert_allclose(values[1, :, 1], signals.score(name, z[1, :, 1], y))

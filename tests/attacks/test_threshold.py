@@ -50,7 +50,8 @@ def test_best_threshold_beats_every_other_threshold(rows: list[tuple[float, bool
     member = np.array([inside for _, inside in rows])
     tau, accuracy = best_threshold(signal, member)
     if member.all() or not member.any():
-        assert np.isnan(tau) and accuracy == 0
+        assert np.isnan(tau)
+        assert accuracy == 0
         return
     assert accuracy == pytest.approx(audit.balanced_accuracy(signal, member))
     assert balanced_accuracy_score(member, signal >= tau) == pytest.approx(accuracy)
@@ -85,8 +86,10 @@ def test_class_thresholds_remove_what_classes_differ_in() -> None:
 
 
 def test_class_without_both_sides_takes_the_threshold_of_all_classes() -> None:
-    shadows, member = np.array([0.0, 1.0, 4.0, 5.0]), np.array([False, True, False, True])
-    target, labels = np.array([0.5, 9.0, 9.0]), np.array([0, 1, 3])
+    shadows = np.array([0.0, 1.0, 4.0, 5.0])
+    member = np.array([False, True, False, True])
+    target = np.array([0.5, 9.0, 9.0])
+    labels = np.array([0, 1, 3])
     shadow_labels = np.array([0, 0, 2, 3])
     scored = threshold(target, labels, shadows, shadow_labels, member, Threshold())
     overall, _ = best_threshold(shadows, member)

@@ -96,7 +96,8 @@ def svhn() -> Source:
 def cinic() -> Source:
     """Four images of each of three classes in each part; one of them is kept as greyscale."""
     rng = np.random.default_rng(0)
-    files, x = {"README.md": b"# CINIC-10"}, []
+    files = {"README.md": b"# CINIC-10"}
+    x = []
     for part in ("train", "valid", "test"):
         for name in CINIC:
             for file in ("cifar10-train-10", "cifar10-train-9", "n02690373_1008"):
@@ -112,7 +113,8 @@ def cinic() -> Source:
 def tiny() -> Source:
     """11 train and 2 val images of each of three classes, each of one grey or one colour."""
     files = {"wnids.txt": "\n".join(reversed(WNIDS)).encode(), "test/images/test_0.JPEG": b""}
-    colours, annotations = [], []
+    colours = []
+    annotations = []
     for label, wnid in enumerate(WNIDS):
         for number in [0, 1, 10, *range(2, 10)]:  # names in the order of text
             value = 10 * label + 20 * number + 1
@@ -179,10 +181,12 @@ def dbpedia() -> Source:
 
 def location() -> Source:
     """Two classes of ten samples of bits; the set is ordered by class and bits."""
-    bits, labels = np.random.default_rng(0).integers(0, 2, (20, 6)), np.arange(20) % 2
+    bits = np.random.default_rng(0).integers(0, 2, (20, 6))
+    labels = np.arange(20) % 2
     lines = [",".join(map(str, row)) + "\n" for row in np.c_[labels + 1, bits].tolist()]
     order = np.lexsort((*bits.T[::-1], labels))
-    x, y = bits[order].astype(np.uint8), labels[order]
+    x = bits[order].astype(np.uint8)
+    y = labels[order]
     digest = md5(x.tobytes() + y.astype("<i8").tobytes())
     fifths = np.array([place for place in range(20) if place % 5 < 4] + [4, 9, 14, 19])
     facts = {"shape": (6,), "classes": ("1", "2"), "train": 16, "test": 4}
@@ -193,7 +197,8 @@ def location() -> Source:
 def halves(side: int, classes: int) -> Source:
     """A user's own arrays, of which the values are pinned."""
     x, labels = images(side, 3, classes)
-    files, digests = {}, {}
+    files = {}
+    digests = {}
     for part, rows_ in PARTS.items():
         for name, array in ((f"x_{part}.npy", x[rows_]), (f"y_{part}.npy", labels[rows_])):
             buffer = io.BytesIO()
@@ -224,7 +229,9 @@ class Small:
     """A small set, under the true name in the registry, and its user's folder."""
 
     def __init__(self, name: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.name, self.home, self.monkeypatch = name, data / name, monkeypatch
+        self.name = name
+        self.home = data / name
+        self.monkeypatch = monkeypatch
         self.source = SOURCES[name]()
         self.files = dict(self.source.files)
         here = tuple(place for place in registry.find(name).folders if place[0] != "/")
@@ -293,14 +300,18 @@ class Small:
 
     def check(self) -> None:
         """The prepared set is the source's, memory-mapped."""
-        samples, source = readers.load(self.name), self.source
-        assert samples.train == self.entry.train and readers.there(self.name)
+        samples = readers.load(self.name)
+        source = self.source
+        assert samples.train == self.entry.train
+        assert readers.there(self.name)
         assert samples.labels.dtype == np.int64
         assert samples.labels.tolist() == source.labels.tolist()
         if self.entry.kind == "text":
-            assert samples.x.dtype.kind == "T" and samples.x.tolist() == source.x.tolist()
+            assert samples.x.dtype.kind == "T"
+            assert samples.x.tolist() == source.x.tolist()
         else:
-            assert isinstance(samples.x, np.memmap) and samples.x.dtype == np.uint8
+            assert isinstance(samples.x, np.memmap)
+            assert samples.x.dtype == np.uint8
             assert samples.x.shape == source.x.shape
             assert abs(samples.x.astype(int) - source.x).max() <= source.close
 

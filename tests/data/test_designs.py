@@ -47,7 +47,9 @@ def any_design(draw: st.DrawFn) -> Design:
 
 @st.composite
 def any_base(draw: st.DrawFn) -> Design:
-    pool, test, seed = draw(pools), draw(st.none() | st.integers(10, 120)), draw(seeds)
+    pool = draw(pools)
+    test = draw(st.none() | st.integers(10, 120))
+    seed = draw(seeds)
     kind = draw(st.sampled_from(KINDS))
     if kind is VictimAttacker:
         dev = draw(st.integers(0, pool // 4 - 1).map(lambda pairs: 2 * pairs + pool // 2 % 2))
@@ -69,13 +71,16 @@ def any_base(draw: st.DrawFn) -> Design:
 @given(any_design(), labellings, st.integers(1, 9))
 def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: int) -> None:
     table = designs.roles(design, labels, TRAIN, rows)
-    assert table.shape == (rows, len(labels)) and table.dtype == np.int8
+    assert table.shape == (rows, len(labels))
+    assert table.dtype == np.int8
     if not isinstance(design, LeftOut):
         members = [design.members(row) for row in range(rows)]
         assert (table == Role.MEMBER).sum(1).tolist() == members
     pool = designs.pool(design, labels, TRAIN)
-    assert len(pool) == design.pool and pool.max() < TRAIN
-    assert (table[:, pool] != Role.TEST).all() and not (table[:, pool] == Role.REFERENCE).any()
+    assert len(pool) == design.pool
+    assert pool.max() < TRAIN
+    assert (table[:, pool] != Role.TEST).all()
+    assert not (table[:, pool] == Role.REFERENCE).any()
     outside = np.setdiff1d(np.arange(len(labels)), pool)
     assert not (table[:, outside] == Role.MEMBER).any()
     used = designs.used(design, labels, TRAIN)
@@ -85,7 +90,8 @@ def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: i
     assert ((table == Role.DEV).sum(1) == design.dev).all()
     asked = len(labels) - TRAIN if design.test is None else design.test
     if isinstance(design.drawn, SharedTest):
-        assert not (table == Role.TEST).any() and set(np.unique(table[:, TRAIN:])) <= {
+        assert not (table == Role.TEST).any()
+        assert set(np.unique(table[:, TRAIN:])) <= {
             0,
             Role.NONMEMBER,
             Role.DEV,
@@ -94,9 +100,8 @@ def test_what_holds_for_every_design(design: Design, labels: np.ndarray, rows: i
     # Test samples come from the test part and are never anything else; their number is the one
     # asked for.
     assert not np.isin(table[:, outside], (Role.MEMBER, Role.NONMEMBER)).any()
-    assert ((table == Role.TEST).sum(1) == asked).all() and not (
-        table[:, :TRAIN] == Role.TEST
-    ).any()
+    assert ((table == Role.TEST).sum(1) == asked).all()
+    assert not (table[:, :TRAIN] == Role.TEST).any()
     assert set(np.unique(table[:, TRAIN:])) <= {Role.UNUSED, Role.TEST}
     # What lies outside the pool is the same for all rows.
     assert (table[:, outside] == table[0, outside]).all()
@@ -157,23 +162,22 @@ def test_victims_and_attacker_share_nothing(
     train = table[:, :TRAIN] != Role.UNUSED
     assert (train.sum(1) == pool // 2).all()
     assert not (train[0] & train[victims:]).any()
-    assert (train[:victims] == train[0]).all() and (train[victims:] == train[victims]).all()
+    assert (train[:victims] == train[0]).all()
+    assert (train[victims:] == train[victims]).all()
     members, others, held = (
         (table == role).sum(1) for role in (Role.MEMBER, Role.NONMEMBER, Role.DEV)
     )
-    assert (members == others).all() and (members > 0).all()
+    assert (members == others).all()
+    assert (members > 0).all()
     assert (held == dev).all()
-    assert [design.pair(row) for row in range(victims + 2)] == [0] * victims + [
-        victims,
-        victims + 1,
-    ]
 
 
 def test_the_first_victim_is_the_only_one_of_a_design_with_one() -> None:
     many, one = (
         designs.roles(VictimAttacker(200, 0, victims=n), labelled(5), TRAIN, 6) for n in (3, 1)
     )
-    assert np.array_equal(many[0], one[0]) and np.array_equal(many[3:], one[3:])
+    assert np.array_equal(many[0], one[0])
+    assert np.array_equal(many[3:], one[3:])
     assert len({row.tobytes() for row in many}) == 6, "each row has a split of its own"
 
 
@@ -192,10 +196,6 @@ def test_each_member_is_left_out_by_exactly_so_many(
         rest = ~member[row]
         assert (table[row][:, rest] == own[row][rest]).all(), "nobody else's role changes"
         assert set(np.unique(table[row][:, member[row]])) <= {Role.MEMBER, Role.NONMEMBER}
-    assert [design.pair(row) for row in range(4 * models)] == [
-        base.pair(row) for row in range(4) for _ in range(models)
-    ]
-    assert (designs.used(design, labels, TRAIN) == designs.used(base, labels, TRAIN)).all()
 
 
 def test_who_is_left_out_is_drawn_for_each_row_and_evenly() -> None:
@@ -232,15 +232,12 @@ def test_published_splits() -> None:
 
 def test_folds_part_the_pool_and_subsets_are_drawn_for_each_row() -> None:
     table = designs.roles(Folds(200, 0, folds=5), labelled(10), TRAIN, 10) == Role.MEMBER
-    assert (
-        (table[:5].sum(0) <= 1).all()
-        and table[:5].sum() == 200
-        and not np.array_equal(table[:5], table[5:])
-    )
+    assert (table[:5].sum(0) <= 1).all()
+    assert table[:5].sum() == 200
+    assert not np.array_equal(table[:5], table[5:])
     drawn = designs.roles(Subsets(200, 0, share=0.7), labelled(10), TRAIN, 400) == Role.MEMBER
     counts = drawn[:, designs.pool(Subsets(200, 0), labelled(10), TRAIN)].sum(0)
     assert abs(counts - 280).max() < 4.2 * np.sqrt(400 * 0.7 * 0.3)
-    assert len({Folds(200, folds=5).pair(row) for row in range(10)}) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -273,17 +270,6 @@ def test_draws_are_balanced_by_class() -> None:
         assert counts.max() - counts.min() <= 1
 
 
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=12).filter(any), st.data())
-def test_quotas(sizes: list[int], data: st.DataObject) -> None:
-    available = np.array(sizes)
-    count = data.draw(st.integers(0, sum(sizes)))
-    given_ = designs.quotas(available, count, np.random.default_rng(0))
-    assert given_.sum() == count and (given_ <= available).all() and (given_ >= 0).all()
-    # classes that could give more are within one of the largest share
-    free = given_[given_ < available]
-    assert len(free) == 0 or given_.max() - free.min() <= 1
-
-
 def test_each_sample_is_a_member_equally_often() -> None:
     """Over many seeds the share of members does not depend on the sample: neither on its place nor
     on its class.
@@ -302,24 +288,19 @@ def test_each_sample_is_a_member_equally_often() -> None:
     "design, message",
     [
         (Halves(1001), "pool cannot be 1001: it is halved"),
-        (RandomHalves(402), "a pool of 402 does not fit the 400 train samples"),
         (
             RandomHalves(200, dev=150, reference=51),
             "pool of 200, dev 150 and reference 51 does not fit the 400",
         ),
         (RandomHalves(200, test=121), "121 of 120 test samples"),
         (VictimAttacker(200, dev=100), "100 of a half of 100 leave 0 samples"),
-        (VictimAttacker(200, dev=5), "leave 95 samples, which are halved"),
         (SharedTest(200, share=0.0), "leave no members"),
-        (SharedTest(200, test=0, dev=20), "no non-members"),
         (Subsets(200, share=1.0), "leaves members or non-members out"),
         (Folds(200, folds=3), "3 folds do not part a pool of 200"),
-        (GivenSplit(200), "GivenSplit: of None test samples"),
         (
             GivenSplit(200, test=100, population=100),
             "leaves no even number of 2 or more non-members",
         ),
-        (Design(200), "Design says nothing about roles"),
     ],
 )
 def test_bad_designs(design: Design, message: str) -> None:
@@ -336,25 +317,14 @@ def test_a_given_split_is_the_parts_and_its_shadows_halve_both() -> None:
     members, outside = (np.flatnonzero(table[0] == role) for role in (Role.MEMBER, Role.NONMEMBER))
     assert (len(members), len(outside)) == (200, 60) == (design.members(0), 60)
     assert members.max() < TRAIN <= outside.min()
-    assert ((table == Role.TEST).sum(axis=1) == 40).all() and (
-        (table == Role.DEV).sum(axis=1) == 20
-    ).all()
+    assert ((table == Role.TEST).sum(axis=1) == 40).all()
+    assert ((table == Role.DEV).sum(axis=1) == 20).all()
     for row in (1, 3):
         pair = table[row : row + 2] == Role.MEMBER
-        assert (pair.sum(axis=1) == 130).all() and (
-            pair.sum(axis=0)[np.r_[members, outside]] == 1
-        ).all()
-        assert 10 < (pair[0, outside]).sum() < 50 and design.members(row) == 130
-    assert not np.array_equal(table[1], table[3]) and [*map(design.pair, range(5))] == [
-        0,
-        1,
-        1,
-        2,
-        2,
-    ]
-    np.testing.assert_array_equal(
-        designs.used(design, labelled(10), TRAIN), np.flatnonzero(table[0])
-    )
+        assert (pair.sum(axis=1) == 130).all()
+        assert (pair.sum(axis=0)[np.r_[members, outside]] == 1).all()
+        assert 10 < (pair[0, outside]).sum() < 50
+        assert design.members(row) == 130
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from bench import make_embedded as make
 
 from leak_atlas.data import readers
 
-FASHION, WORDNET = Path("/usr/share/datasets/fashion-mnist"), Path("/usr/share/wordnet")
+FASHION = Path("/usr/share/datasets/fashion-mnist")
+WORDNET = Path("/usr/share/wordnet")
 
 
 @pytest.mark.skipif(

@@ -64,7 +64,8 @@ def test_the_archive(small: Small, under: str | None, capsys: pytest.CaptureFixt
     assert main(["data", "get", small.name]) == 0
     small.check()
     left = {path.name for path in small.home.iterdir()}
-    assert left == {small.archive.name, "prepared"} and capsys.readouterr().err == ""
+    assert left == {small.archive.name, "prepared"}
+    assert capsys.readouterr().err == ""
 
 
 @sets("fashion-mnist")
@@ -107,7 +108,8 @@ def test_a_missing_set_says_how_to_get_it(
     with pytest.raises(BadInput, match=f"{small.name} is not there; ") as error:
         readers.load(small.name)
     assert f"leak-atlas data get {small.name}" in str(error.value)
-    assert str(small.home) in str(error.value) and "\n" not in str(error.value)
+    assert str(small.home) in str(error.value)
+    assert "\n" not in str(error.value)
     serve({}, monkeypatch)
     assert main(["data", "get", small.name]) == 2
     line = capsys.readouterr().err.splitlines()[-1]
@@ -124,7 +126,8 @@ def test_torchvision_reads_the_same(small: Small, monkeypatch: pytest.MonkeyPatc
     kinds = ("FashionMNIST", "MNIST", "CIFAR10", "CIFAR100", "SVHN")
     kind = getattr(datasets, dict(zip(OF_TORCHVISION, kinds, strict=True))[small.name])
     pinned = {file.name: [file.name, file.digest] for file in small.entry.files}
-    of_svhn, of_cifar = small.name == "svhn", small.name.startswith("cifar")
+    of_svhn = small.name == "svhn"
+    of_cifar = small.name.startswith("cifar")
     if of_svhn:
         listed = {part: ["", *pinned[f"{part}_32x32.mat"]] for part in ("train", "test")}
         monkeypatch.setattr(kind, "split_list", listed)
@@ -178,7 +181,8 @@ def npy(array: np.ndarray) -> bytes:
 
 
 BLACK = np.zeros((64, 32, 3), np.uint8)
-PNG, JPEG = "valid/bird/n02690373_1008.png", f"train/{WNIDS[1]}/images/{WNIDS[1]}_5.JPEG"
+PNG = "valid/bird/n02690373_1008.png"
+JPEG = f"train/{WNIDS[1]}/images/{WNIDS[1]}_5.JPEG"
 NO_PICTURE = "is missing, damaged or no picture"
 FEWER = "has .* samples, not"
 HARM = [  # (set, file, what it becomes (None: it is missing), what the refusal says)
@@ -208,7 +212,8 @@ def test_a_harmful_file_is_named(small: Small, name: str, data: bytes | None, wo
     small.unpack()
     with pytest.raises(BadInput, match=words) as error:
         readers.prepare(small.name)
-    assert "\n" not in str(error.value) and not (small.home / "prepared").exists()
+    assert "\n" not in str(error.value)
+    assert not (small.home / "prepared").exists()
     assert not list(small.home.glob(".preparing*"))
 
 
@@ -259,7 +264,8 @@ def test_values_are_pinned_not_how_a_file_stores_them(small: Small, kind: Any) -
 # ---------------------------------------------------------------- Shokri's sets, which a user adds
 
 
-BITS, CLASSES = np.random.default_rng(0).integers(0, 2, (30, 8)), 1 + np.arange(30) % 3
+BITS = np.random.default_rng(0).integers(0, 2, (30, 8))
+CLASSES = 1 + np.arange(30) % 3
 
 
 def table(*columns: np.ndarray) -> str:
@@ -271,7 +277,8 @@ def original(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[str, Path]:
     """A small one of that name, where its user unpacked it."""
-    name, path = request.param, tmp_path / "unpacked"
+    name = request.param
+    path = tmp_path / "unpacked"
     known = registry.ORIGINALS[name]._replace(bits=8, classes=3, size=30)
     monkeypatch.setitem(registry.ORIGINALS, name, known)
     if name == "purchase100":
@@ -290,8 +297,10 @@ def test_an_original_is_added_as_it_is(original: tuple[str, Path]) -> None:
     assert main(["data", "add", name, str(path)]) == 0
     samples = readers.load(name)
     stored = np.c_[samples.labels + 1, samples.x].tolist()
-    assert sorted(stored) == sorted(np.c_[CLASSES, BITS].tolist()) and samples.train == 24
-    assert registry.find(name).own and name in registry.names()
+    assert sorted(stored) == sorted(np.c_[CLASSES, BITS].tolist())
+    assert samples.train == 24
+    assert registry.find(name).own
+    assert name in registry.names()
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ def test_a_kernel_answers_while_costs_are_counted_and_networks_trained(own_outpu
         app.choose(parts="blocks")  # other choices are alive
         assert app.offer.train.disabled
         await until(lambda: not app.offer._training)
-        assert app.rows and "A (stage-4 stride 2): by distance, stage" in text(app.says.value)
+        assert app.rows and "A (stage-4 stride 2): furthest from chance is stage" in text(
+            app.says.value
+        )
         assert (
             app.offer.train.layout.display == "none" and app.offer._running.layout.display == "none"
         )

@@ -13,7 +13,7 @@ from leak_atlas import BadInput
 from leak_atlas.engine import store
 from leak_atlas.explore import charts, instrument, layers
 from leak_atlas.explore.instrument import Instrument
-from leak_atlas.explore.layers import BOTH, MEASURES, ONE, SHOWN
+from leak_atlas.explore.probe import BOTH, FIELDS, MEASURES, ONE, SHOWN
 from leak_atlas.explore.setting import FACTORS, Setting
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule
@@ -46,6 +46,14 @@ def result(seed: int, names: list[str], shift: float) -> dict[str, np.ndarray]:
     }
 
 
+def others(seed: int, names: list[str], shift: float) -> dict[str, np.ndarray]:
+    """What a `Similarity` and a `StageMembership` might give of every second sample of that pair."""
+    pair, half = result(seed, names, shift), np.arange(0, N, 2)
+    own = {name: pair[name][half] for name in ("seen_a", "seen_b", "index")}
+    values = {"aligned": pair["euclidean"][:, half], "scores": -pair["direction"][:, half]}
+    return own | values | {"member": own["seen_b"], "parts": pair["parts"]}
+
+
 def put(setting: Setting, start: int, shift: float = 1.0) -> None:
     """Stores what a probe of this setting might have given; before the end, no part differs."""
     for moment in setting.moments(MOMENTS):
@@ -53,8 +61,15 @@ def put(setting: Setting, start: int, shift: float = 1.0) -> None:
             for i, step in enumerate(setting.distances(moment, parts)):  # type: ignore[arg-type]
                 arrays = result(start + i, names, 0.0 if moment else shift)
                 store.write(step.key, step.record(), arrays, {})
-    for step in setting.steps(MOMENTS):
-        store.write(step.key, step.record(), {}, {})  # of which the figure shows nothing
+            for i, step in enumerate(setting.similarities(moment, parts)):  # type: ignore[arg-type]
+                store.write(step.key, step.record(), others(start + i, names, shift), {})
+        for i, step in enumerate(setting.memberships(moment)):
+            store.write(step.key, step.record(), others(start + i, STAGES, shift), {})
+    *signals, attack = setting.attacked()
+    for signal in signals:
+        store.write(signal.key, signal.record(), {"accuracy_test": np.array(0.7)}, {})
+    member = np.tile(np.arange(N) < N // 2, (len(signals), 1))
+    store.write(attack.key, attack.record(), {"scores": 1.0 * member, "member": member}, {})
 
 
 @pytest.fixture
@@ -73,7 +88,13 @@ def cell(app: Instrument, **place: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_a_cell_is_what_the_statistics_say(app: Instrument, measure: str) -> None:
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    expected = disparity.profile(*disparity.read(pairs, MEASURES[measure]))[4]
+    halves = [others(i, STAGES, 1.0) for i in range(3)]
+    if measure == "membership probe":
+        values, seen = [-each["scores"] for each in halves], [each["member"] for each in halves]
+    else:
+        of = halves if measure == "distance after rotation" else pairs
+        values, seen = disparity.read(of, FIELDS.get(measure, measure))
+    expected = disparity.profile(values, seen)[4]
     found = cell(app, measure=measure)
     assert [found["auc"], found["low"], found["high"]] == pytest.approx(
         [expected.value, expected.low, expected.high], abs=1e-3
@@ -85,13 +106,13 @@ def test_a_cell_says_what_it_means(app: Instrument) -> None:
     assert "could be chance" in cell(app, part="stage1", epoch=5)["meaning"]
     assert "smaller" in cell(app, measure="length")["meaning"]
     said = text(app.says.value)
-    assert "A (resnet10): by distance, stage4 at epoch 20 shows most" in said
+    assert "A (resnet10): furthest from chance is stage4 at epoch 20" in said
+    assert "M_h1's test accuracy is 0.70, its confidence attack's AUC 1.00" in said
 
 
 def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
     pair = result(0, STAGES, 1.0)
-    ranks = charts.ranks(pair["euclidean"], pair["seen_b"])
-    means = ranks[:, ~pair["seen_b"]].mean(axis=1) / 100
+    means = charts.ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
     aucs = disparity.areas([pair["euclidean"]], [pair["seen_b"]])[0]
     assert means == pytest.approx(aucs)
 
@@ -99,9 +120,9 @@ def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
 def test_pictures_are_those_that_carry_the_cell(app: Instrument) -> None:
     found = cell(app)
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    ranks = np.array([charts.ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
+    placed = np.array([charts.ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
     unseen = ~np.array([p["seen_b"] for p in pairs])
-    mean = np.ma.masked_array(ranks, ~unseen).mean(axis=0).filled(-1)
+    mean = np.ma.masked_array(placed, ~unseen).mean(axis=0).filled(-1)
     assert found["rank"] == pytest.approx(sorted(mean, reverse=True)[:SHOWN], abs=0.51)
     pictures = {row["sample"] for row in app.rows["pictures"]}
     paths = {(row["side"], row["measure"], row["sample"]) for row in app.rows["paths"]}
@@ -133,7 +154,8 @@ def test_a_side_that_is_not_stored_is_said_and_the_other_shown(app: Instrument) 
 def test_an_epoch_that_is_not_stored_has_no_column(app: Instrument) -> None:
     store.discard(FIRST.distances()[0].key)
     app = layers.explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
-    assert {row["epoch"] for row in app.rows["cells"] if row["side"] == "A"} == {5}
+    own = [row for row in app.rows["cells"] if row["side"] == "A" and row["measure"] == "distance"]
+    assert {row["epoch"] for row in own} == {5}
 
 
 def test_a_choice_that_means_nothing_here_is_not_shown(app: Instrument) -> None:

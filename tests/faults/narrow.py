@@ -9,7 +9,8 @@ from leak_atlas.engine import paths, store
 from leak_atlas.lab import jobs
 
 ROOM = 4
-move, run = os.rename, jobs.run
+move = os.rename
+run = jobs.run
 
 
 def rename(*given: Any, **more: Any) -> None:

@@ -74,7 +74,8 @@ def test_a_full_disk_is_named_and_a_rerun_goes_on(
     assert "Traceback" not in capfd.readouterr().err
     no_torn_entry()
     kept = tiny.fingerprint()
-    assert kept and kept.items() < undisturbed.items()
+    assert kept
+    assert kept.items() < undisturbed.items()
     places = {key: store.folder(key).stat().st_ino for key in kept}
     remount(disk, "size=16m")
     lab.realize(tiny.asked())
@@ -126,7 +127,8 @@ def test_a_store_that_has_everything_need_not_be_writable(disk: Path, tmp_path: 
         )
         assert done.returncode == 0, done.stdout + done.stderr
         remount(disk, "ro")
-    assert "nothing to compute" in done.stdout and "1 of 1 notebooks executed" in done.stdout
+    assert "nothing to compute" in done.stdout
+    assert "1 of 1 notebooks executed" in done.stdout
 
 
 @pytest.mark.parametrize("workers", [1, 2])

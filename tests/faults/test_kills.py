@@ -20,6 +20,7 @@ import pytest
 from leak_atlas import lab
 from leak_atlas.engine import paths, store
 from tests.faults import tiny
+from tests.test_kernels import PROC, below
 
 KILLS = int(os.environ.get("LEAK_ATLAS_KILLS", "10"))
 
@@ -71,7 +72,8 @@ def test_killed_at_random_moments_nothing_is_lost_or_done_twice(
             lives += 1
             assert lives < 10 * KILLS, "the moments of killing never fall into a run"
             monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / f"store-{lives}"))
-        before, log = entries(), tmp_path / "log"
+        before = entries()
+        log = tmp_path / "log"
         log.unlink(missing_ok=True)
         hear, ready = tiny.SERVER.Pipe(duplex=False)
         child = tiny.SERVER.Process(target=_life, args=(paths.store(), log, ready))
@@ -84,7 +86,8 @@ def test_killed_at_random_moments_nothing_is_lost_or_done_twice(
             child.join()
             kills += 1
         assert child.exitcode in (0, -signal.SIGKILL)
-        after, started = entries(), log.read_text().split() if log.exists() else []
+        after = entries()
+        started = log.read_text().split() if log.exists() else []
         assert before.items() <= after.items(), "a finished step was lost or written again"
         assert len(started) == len(set(started)) and not set(started) & set(before), (
             "a finished step was computed twice"
@@ -107,18 +110,7 @@ BATCH = textwrap.dedent("""
 """)
 
 
-def _children(pid: int) -> list[int]:
-    """All processes below one, deepest last."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, task.read_text().split()):
-            found += [child, *_children(child)]
-    return found
-
-
-@pytest.mark.skipif(
-    not Path("/proc/self/task").exists(), reason="looks for processes in Linux's /proc"
-)
+@PROC
 @pytest.mark.parametrize("whom", ["everyone", "the batch alone", "one process below it"])
 def test_killed_with_workers_the_next_run_goes_on(
     whom: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,17 +129,16 @@ def test_killed_with_workers_the_next_run_goes_on(
             stderr=said,
             start_new_session=True,
         )
-    below: list[int] = []
     try:
         while batch.poll() is None and not list(store.listing()):
             time.sleep(0.005)
-        below = _children(batch.pid)
-        assert below, (tmp_path / "said").read_text()
+        children = below(batch.pid)
+        assert children, (tmp_path / "said").read_text()
         before = entries()
         if whom == "everyone":
             os.killpg(batch.pid, signal.SIGKILL)
         else:
-            os.kill(batch.pid if whom == "the batch alone" else below[-1], signal.SIGKILL)
+            os.kill(batch.pid if whom == "the batch alone" else children[-1], signal.SIGKILL)
         batch.wait(60)
         assert (batch.returncode == 0) == (whom == "one process below it"), (
             tmp_path / "said"

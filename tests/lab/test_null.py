@@ -105,7 +105,9 @@ def test_no_attacker_finds_what_is_not_there(kind: type[Design]) -> None:
             try:
                 attack = models.attack(attacker, 6 if design.meets else 1, models)
             except BadInput:
-                assert isinstance(attacker, LiRA) and attacker.mode == "online" and not design.meets
+                assert isinstance(attacker, LiRA)
+                assert attacker.mode == "online"
+                assert not design.meets
                 continue
             found = lab.realize(attack, workers=1)[attack]
             units.setdefault(attacker, []).append(
@@ -157,4 +159,5 @@ def test_membership_dealt_out_anew_leaves_nothing_to_find(attacker: Attacker) ->
     )
     assert found.low < 0.5 < found.high and found.high - found.low < 0.06, found
     pairs = results[nulls[0]]["member"]
-    assert (pairs[::2] != pairs[1::2]).all() and not np.array_equal(pairs, results[true]["member"])
+    assert (pairs[::2] != pairs[1::2]).all()
+    assert not np.array_equal(pairs, results[true]["member"])

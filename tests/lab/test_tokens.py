@@ -22,8 +22,10 @@ from leak_atlas.recipe import (
     self_audit,
 )
 
-GLOSSES, WORDS = Data("wordnet-glosses", words=300, length=8), Model("transformer", width=8)
-IMAGES, PATCHES = Data(pixels=8), Model("vit", width=1)
+GLOSSES = Data("wordnet-glosses", words=300, length=8)
+WORDS = Model("transformer", width=8)
+IMAGES = Data(pixels=8)
+PATCHES = Model("vit", width=1)
 ADAM = Schedule(6, 16, "adam", lr=3e-3, weight_decay=0.0, decay="constant")
 
 
@@ -31,18 +33,18 @@ ADAM = Schedule(6, 16, "adam", lr=3e-3, weight_decay=0.0, decay="constant")
 def test_a_chain_is_trained_attacked_and_looked_into(data: Data, model: Model) -> None:
     start = Setup(data, RandomHalves(120, test=40), model, ADAM, 4).trained()
     private = start.rewind("stage2").freeze("stage2").train(ADAM, RelaxLoss(0.5))
-    attacks, audit = [private.attack(RMIA()), private.attack(Threshold("loss"))], self_audit(start)
+    attacks = [private.attack(RMIA()), private.attack(Threshold("loss"))]
+    audit = self_audit(start)
     probes = [StageProbe(start[0], 64), StageMembership(start[0], 64)]
     results = lab.realize(attacks, audit, probes, list(start), list(private))
     for attack in attacks:
         assert results[attack]["scores"].shape == results[attack]["member"].shape == (4, 120)
         assert np.isfinite(results[attack]["scores"]).all()
     parts = len(skeleton(model, data.channels, data.classes, data.size))
-    assert (
-        results[probes[0]]["accuracy"].shape == (parts,)
-        and len(results[probes[1]]["scores"]) == parts
-    )
-    first, last = results[start[0]], results[private[0]]
+    assert results[probes[0]]["accuracy"].shape == (parts,)
+    assert len(results[probes[1]]["scores"]) == parts
+    first = results[start[0]]
+    last = results[private[0]]
     assert np.array_equal(first["stem.positions"], last["stem.positions"])
     assert not np.array_equal(first["head.fc.weight"], last["head.fc.weight"])
     assert first["history/loss"][-1] < first["history/loss"][0]
@@ -54,6 +56,7 @@ def test_stages_over_tokens_can_be_compared() -> None:
     steps = [pair.distance(), pair.distance("blocks"), pair.similarity()]
     results = lab.realize(steps)
     far = results[steps[0]]["euclidean"]
-    assert far.shape == (4, 120) and (far > 0).all()
+    assert far.shape == (4, 120)
+    assert (far > 0).all()
     np.testing.assert_array_equal(far, results[steps[1]]["euclidean"])
     assert results[steps[2]]["aligned"].shape == (4, 60)

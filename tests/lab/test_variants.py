@@ -26,7 +26,8 @@ ATTACKERS: dict[str, Attacker] = {"LiRA": LiRA(), "Conf": Threshold()}
 
 
 def variants() -> dict:
-    design, schedule = RandomHalves(80, test=40), Schedule(2, 32)
+    design = RandomHalves(80, test=40)
+    schedule = Schedule(2, 32)
     setup = Setup(Data(pixels=8), design, Model("resnet10", width=2), schedule, 6)
     return {"dense": setup.trained(), ("RelaxLoss", 0.5): setup.trained(RelaxLoss(0.5))}
 
@@ -42,35 +43,12 @@ def keys(*recipes) -> set[str]:
     return {step.key for step in steps_of(recipes)}
 
 
-def test_it_asks_for_signals_of_targets_and_each_attack() -> None:
-    both = variants()
-    attacks = [each.attack(one, 4) for each in both.values() for one in ATTACKERS.values()]
-    signals = [each.signals()[:4] for each in both.values()]
-    assert asked(both, ATTACKERS, 4) == keys(attacks, signals)
-    every = [each.attack(one) for each in both.values() for one in ATTACKERS.values()]
-    assert asked(both, ATTACKERS) == keys(every, [each.signals() for each in both.values()])
-
-
-def test_attackers_shadows_and_further_recipes_can_be_chosen() -> None:
-    both, defended = variants(), ("RelaxLoss", 0.5)
-    dense, signals = both["dense"], [each.signals()[:4] for each in both.values()]
-    plain, further = Population(dense.states[4:]), Sparsity(dense[0])
-    attacks = [
-        dense.attack(LiRA(), 4),
-        dense.attack(Threshold(), 4),
-        both[defended].attack(Threshold(), 4, plain),
-    ]
-    given = {"only": {"LiRA": ["dense"]}, "shadows": {defended: plain}, "also": [further]}
-    assert asked(both, ATTACKERS, 4, **given) == keys(attacks, signals, further)
-
-
 def test_checkpoints_are_variants_of_earlier_epochs() -> None:
     both = variants()
     early = both["dense"].at(1)
     whole = asked(both, ATTACKERS, 4, checkpoints={"dense": [1]})
     attacks = [early.attack(one, 4) for one in ATTACKERS.values()]
     assert whole == asked(both, ATTACKERS, 4) | keys(early.signals()[:4], attacks)
-    assert asked(both, ATTACKERS, 4, checkpoints={"dense": {1: early}}) == whole
     assert str(Checkpoint("dense", 1)) == "dense, epoch 1"
     assert str(Checkpoint(("CE", "0"), 1)) == "CE, 0, epoch 1"
 
@@ -101,12 +79,10 @@ def test_it_compares_what_it_has_trained() -> None:
     own = [found.results[one] for one in both["dense"].signals()[:4]]
     np.testing.assert_allclose(found.members["dense"], [one["accuracy_member"] for one in own])
     assert "gone" in found.results[further]
-    assert found.early_stopping(("RelaxLoss", 0.5), "LiRA").n == 4
-    members = [one["role"] == Role.MEMBER for one in own]
-    odds = [one["views"][inside, 0] for one, inside in zip(own, members, strict=True)]
-    loss = [-np.log(1 / (1 + np.exp(-each))).mean() for each in odds]
     four = Population(both["dense"].states[:4])
-    np.testing.assert_allclose(lab.member_losses(found.results, four), loss)
+    for signals, loss in zip(own, lab.member_losses(found.results, four), strict=True):
+        odds = signals["views"][signals["role"] == Role.MEMBER, 0]
+        assert loss == pytest.approx(np.log1p(np.exp(-odds)).mean())
 
 
 def test_operations_are_those_that_were_counted_when_it_trained(

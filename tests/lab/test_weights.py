@@ -30,15 +30,14 @@ from leak_atlas.recipe import (
     Schedule,
     Score,
     Setup,
-    Shuffled,
     Signals,
     Threshold,
     Train,
-    Updated,
     Vulnerability,
 )
 
-DATA, MODEL = Data(pixels=8), Model("resnet10", width=2)
+DATA = Data(pixels=8)
+MODEL = Model("resnet10", width=2)
 SHORT = Schedule(2, 32, optimizer="adam", lr=0.01, weight_decay=0.1)
 DESIGN = RandomHalves(80, test=40, reference=20)
 VULNERABLE = Vulnerability(4, 16)
@@ -61,89 +60,89 @@ def statistic(name: str) -> bool:
     [VULNERABLE, Learnability(4, 16), SNIP(), Magnitude(), Change(), Random()],
     ids=lambda c: type(c).__name__,
 )
-def test_a_score_has_a_map_for_each_scored_tensor_and_is_looked_up_again(
-    criterion: Criterion, monkeypatch: pytest.MonkeyPatch
+def test_a_score_has_a_map_for_each_scored_tensor(
+    criterion: Criterion,
 ) -> None:
     (train,) = pool(1)
     score = train.score(criterion)
     first = lab.realize(score, train.at("init"))[score]
-    own, init = arrays(train), arrays(train.at("init"))
-    assert list(maps(first)) == [
-        name for name in own if name in kinds(first)
-    ] and "head.fc.bias" not in kinds(first)
+    own = arrays(train)
+    init = arrays(train.at("init"))
     for name, values in maps(first).items():
-        assert (
-            values.dtype == np.float32 and values.shape == own[name].shape and (values >= 0).all()
-        )
+        assert values.dtype == np.float32
+        assert values.shape == own[name].shape
+        assert (values >= 0).all()
         if isinstance(criterion, Magnitude):
             assert np.array_equal(values, np.abs(own[name]))
         if isinstance(criterion, Change):
-            assert np.array_equal(values, np.abs(own[name] - init[name])) and values.any()
+            assert np.array_equal(values, np.abs(own[name] - init[name]))
     if isinstance(criterion, Vulnerability):
         assert first["history/kl"].shape == first["history/accuracy_reference"].shape == (4,)
-    monkeypatch.setattr("leak_atlas.lab.jobs.compute", lambda *_: pytest.fail("scored twice"))
-    assert lab.realize(score)[score].keys() == first.keys()
-
-
-def test_scoring_leaves_the_model_alone_and_random_differs_from_model_to_model() -> None:
-    models = pool(2)
-    scores = models.score(Random())
-    found = lab.realize(models, scores, models.signals())
-    before = found[Signals(models[0])]["logits"]
-    again = lab.realize(models.score(VULNERABLE), models.signals())
-    assert np.array_equal(again[Signals(models[0])]["logits"], before)
-    one, other = (found[score]["head.fc.weight"] for score in scores)
-    assert not np.array_equal(one, other) and one.min() >= 0 and one.max() < 1
 
 
 def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
     models = pool(2)
     by = models.score(VULNERABLE)
     permuted = [score.shuffle() for score in by]
-    assert {type(job.step) for job in plan([permuted]).jobs.values()} == {Train, Score, Shuffled}
-    assert not any(work(score) for score in permuted)
     found = lab.realize(by, permuted, permuted[0].shuffle(1))
     for score, shuffled in zip(by, permuted, strict=True):
-        own, other = maps(found[score]), maps(found[shuffled])
+        own = maps(found[score])
+        other = maps(found[shuffled])
         assert all(
             np.array_equal(np.sort(own[name], None), np.sort(other[name], None)) for name in own
         )
-        chosen, instead = selection.highest(own, 0.1), selection.highest(other, 0.1)
+        chosen = selection.highest(own, 0.1)
+        instead = selection.highest(other, 0.1)
         assert all(chosen[name].sum() == instead[name].sum() for name in own)
         assert any(not np.array_equal(chosen[name], instead[name]) for name in own)
-        assert kinds(found[shuffled]) == kinds(found[score])
     order = [
         np.argsort(np.argsort(found[one]["head.fc.weight"], None))
         for one in (permuted[0], permuted[0].shuffle(1))
     ]
     assert not np.array_equal(*order)
-    pruned, _, gone = weights(models[0].prune(0.9, permuted[0]))
-    assert all(not pruned[name][mask].any() for name, mask in gone.items())
+
+
+def test_confined_scores_choose_weights_of_some_stages_alone() -> None:
+    (train,) = pool(1)
+    by = train.score(VULNERABLE)
+    late, early = by.confine("stage4"), by.confine("stage4", before=True)
+    found = lab.realize(by, late, early)
+    whole, behind, before = (maps(found[each]) for each in (by, late, early))
+    stage4 = {name for name in whole if name.startswith(("stage4", "head"))}
+    for name, scores in whole.items():
+        kept, other = (behind, before) if name in stage4 else (before, behind)
+        assert np.array_equal(kept[name], scores)
+        assert other[name].max() < min(each.min() for each in whole.values())
+    chosen = selection.highest(behind, 0.02)
+    assert {name for name, mask in chosen.items() if mask.any()} <= stage4
+    assert kinds(found[late]) == kinds(found[by]) and not work(late)
+    with pytest.raises(lab.Failed, match="no part 'stage44' has scores; did you mean 'stage4'"):
+        lab.realize(by.confine("stage44"))
 
 
 def test_nothing_rewound_is_nothing_changed_and_all_is_the_initialisation_bit_for_bit() -> None:
     (train,) = pool(1)
     score = train.score(VULNERABLE)
     lab.realize(score, train.at("init"))
-    own, init = arrays(train), arrays(train.at("init"))
+    own = arrays(train)
+    init = arrays(train.at("init"))
     none, held, _ = weights(train.rewind_weights(score, 0))
-    assert not held and all(np.array_equal(none[name].numpy(), own[name]) for name in own)
+    assert not held
+    assert all(np.array_equal(none[name].numpy(), own[name]) for name in own)
     whole, _, _ = weights(train.rewind_weights(score, 1))
     scored = set(maps(store.read(score.key).arrays))
     for name in own:
         assert np.array_equal(whole[name].numpy(), (init if name in scored else own)[name]), name
     some, _, _ = weights(train.rewind_weights(score, 0.1))
     chosen = selection.highest(maps(store.read(score.key).arrays), 0.1)
-    assert sum(mask.sum() for mask in chosen.values()) == round(
-        0.1 * sum(mask.size for mask in chosen.values())
-    )
     for name, mask in chosen.items():
         assert np.array_equal(some[name].numpy(), np.where(mask, init[name], own[name]))
 
 
 def test_the_state_after_a_scores_updates_is_the_one_that_it_would_score_next() -> None:
     (train,) = pool(1)
-    still, moved = train.updated(Learnability(3, 16, lr=0.0)), train.updated(VULNERABLE)
+    still = train.updated(Learnability(3, 16, lr=0.0))
+    moved = train.updated(VULNERABLE)
     one, two = (Vulnerability(steps, 16) for steps in (1, 2))
     found = lab.realize(
         still, moved, train.score(one), train.score(two), train.updated(one), Signals(moved)
@@ -155,8 +154,6 @@ def test_the_state_after_a_scores_updates_is_the_one_that_it_would_score_next() 
         for name in own
         if name.endswith("weight")
     )
-    assert found[Signals(moved)]["logits"].shape[1] == 10 and isinstance(moved, Updated)
-    assert moved.training == train and moved.rewind("head").origin() == train
     first, both = (maps(found[train.score(each)]) for each in (one, two))
     assert all((both[name] >= first[name]).all() for name in first)
     with pytest.raises(BadInput, match="not pruned"):
@@ -177,7 +174,8 @@ def test_updates_that_see_every_other_member_are_those_of_these_members_alone() 
     assert all(
         np.array_equal(each, moved[name]) for name, each in arrays(train.updated(half)).items()
     )
-    assert half.passes(80, 0) == 3 * 3 * 16 and half.passes(21, 0) == 3 * 3 * 11
+    assert half.passes(80, 0) == 3 * 3 * 16
+    assert half.passes(21, 0) == 3 * 3 * 11
 
 
 def test_of_what_a1_removes_norms_or_all_others_may_go_alone() -> None:
@@ -187,8 +185,10 @@ def test_of_what_a1_removes_norms_or_all_others_may_go_alone() -> None:
     every, norms, others = (
         weights(risky.remove(by, 0.2, part)[0]).gone for part in ("all", "norms", "others")
     )
-    assert norms.keys() | others.keys() == every.keys() and not norms.keys() & others.keys()
-    assert norms and all("norm" in name and mask.dim() == 1 for name, mask in norms.items())
+    assert norms.keys() | others.keys() == every.keys()
+    assert not norms.keys() & others.keys()
+    assert norms
+    assert all("norm" in name and mask.dim() == 1 for name, mask in norms.items())
     assert all(torch.equal((norms | others)[name], mask) for name, mask in every.items())
     assert risky.remove(by, 0.2, "all") == risky.remove(by, 0.2)
 
@@ -196,66 +196,31 @@ def test_of_what_a1_removes_norms_or_all_others_may_go_alone() -> None:
 def test_a1_a2_and_a3_train_what_they_say_and_hold_the_rest_to_the_bit() -> None:
     risky = pool(1)
     by = risky.score(VULNERABLE)
-    fine, loss, r = (
-        Schedule(2, 32, optimizer="adam", lr=0.01, weight_decay=0.1),
-        RelaxLoss(0.5),
-        0.1,
-    )
+    fine = Schedule(2, 32, optimizer="adam", lr=0.01, weight_decay=0.1)
+    loss = RelaxLoss(0.5)
+    r = 0.1
     a1 = risky.remove(by, r).train(fine, loss)
     a2 = risky.rewind_weights(by, r).freeze_weights(by, r, rest=True).train(fine, loss)
     a3 = risky.rewind_weights(by, r).freeze_weights(by, r).train(fine, loss)
-    found = lab.realize(a1, a2, a3, by, risky.at("init"), a3.signals())
-    own, init = arrays(risky[0]), arrays(risky[0].at("init"))
+    found = lab.realize(a1, a2, a3, by, risky.at("init"))
+    own = arrays(risky[0])
+    init = arrays(risky[0].at("init"))
     chosen = selection.highest(maps(found[by[0]]), r)
     assert sum(mask.sum() for mask in chosen.values()) > 10
     removed, only, frozen = (arrays(one[0]) for one in (a1, a2, a3))
-    moved = dict.fromkeys(("a1", "a2", "a3"), 0)
     for name in own:
         if statistic(name):
-            assert not np.array_equal(frozen[name], own[name]) and not np.array_equal(
-                only[name], own[name]
-            ), name
+            assert not np.array_equal(frozen[name], own[name]), name
             continue
         mask = chosen.get(name, np.zeros(own[name].shape, bool))
         assert not removed[name][mask].any()
         assert np.array_equal(frozen[name][mask], init[name][mask])
         assert np.array_equal(only[name][~mask], own[name][~mask])
-        moved["a1"] += (removed[name] != own[name])[~mask].sum()
-        moved["a2"] += (only[name] != init[name])[mask].sum()
-        moved["a3"] += (frozen[name] != own[name])[~mask].sum()
-    free = sum(array.size for name, array in own.items() if not statistic(name))
-    taken = sum(mask.sum() for mask in chosen.values())
-    assert (
-        moved["a1"] > 0.9 * (free - taken)
-        and moved["a3"] > 0.9 * (free - taken)
-        and moved["a2"] > 0.5 * taken
-    )
-    assert np.isfinite(found[Signals(a3[0])]["logits"]).all()
-
-
-def test_m1_m2_and_m3_of_the_location_hypothesis() -> None:
-    dense = pool(1)
-    by = dense.score(Learnability(4, 16))
-    retrained = dense.at("init").prune(0.85, by).train(SHORT)
-    as_is = dense.prune(0.85, by)
-    found = lab.realize(retrained, as_is.signals(), by, dense.at("init"))
-    own, init = arrays(dense[0]), arrays(dense[0].at("init"))
-    gone = selection.lowest(maps(found[by[0]]), 0.85)
-    pruned, _, _ = weights(as_is[0])
-    start, _, gone_too = weights(dense[0].at("init").prune(0.85, by[0]))
-    end = arrays(retrained[0])
-    for name, mask in gone.items():
-        assert np.array_equal(gone_too[name].numpy(), mask)
-        assert np.array_equal(pruned[name].numpy(), np.where(mask, 0, own[name]))
-        assert np.array_equal(start[name].numpy(), np.where(mask, 0, init[name]))
-        assert not end[name][mask].any()
-    assert all(np.array_equal(start[name].numpy(), init[name]) for name in init if name not in gone)
-    assert found[Signals(as_is[0])]["logits"].shape[1] == 10
-    everything = dense.at("init").prune(0.0).train(SHORT)
-    lab.realize(everything)
-    assert all(np.array_equal(arrays(everything[0])[name], own[name]) for name in own), (
-        "a mask of all is M1 again"
-    )
+    name = "stage4.0.conv1.weight"
+    free = ~chosen[name]
+    for end in (removed, frozen):
+        assert np.mean(end[name][free] != own[name][free]) > 0.9
+    assert np.mean(only[name][~free] != init[name][~free]) > 0.5
 
 
 def test_what_follows_a_stored_score_needs_it_no_more_than_its_key() -> None:
@@ -276,19 +241,11 @@ def test_what_follows_a_stored_score_needs_it_no_more_than_its_key() -> None:
     [
         (lambda a, b: a.rewind_weights(b.score(Random()), 0.1), "another model"),
         (lambda a, b: a.freeze_weights(a.score(Random()), 1.1), "share takes 0 to 1, not 1.1"),
-        (lambda a, b: a.prune(-0.1), "sparsity takes 0 to 1, not -0.1"),
-        (
-            lambda a, b: pool(2).remove(pool(4).score(Random()), 0.1),
-            "2 models go by as many scores",
-        ),
         (
             lambda a, b: Score(Setup(DATA, RandomHalves(80), MODEL, SHORT, 1).trained()[0]),
             "reference samples",
         ),
-        (lambda a, b: Vulnerability(weight=1.5), "weight"),
         (lambda a, b: Learnability(0), "steps takes 1 or more, not 0"),
-        (lambda a, b: Learnability(draw=-1), "draw takes 0 or more, not -1"),
-        (lambda a, b: SNIP(0), "batch takes 1 or more, not 0"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(make, words: str) -> None:
@@ -302,10 +259,6 @@ def test_every_shadow_model_has_a_score_and_a_mask_of_its_own() -> None:
     by = risky.score(VULNERABLE)
     private = risky.rewind_weights(by, 0.05).freeze_weights(by, 0.05).train(SHORT, RelaxLoss(0.5))
     attack = private.attack(Threshold("loss"))
-    jobs = plan([[attack]]).jobs
-    assert {job.step for job in jobs.values() if isinstance(job.step, Score)} == set(by)
-    for state, score in zip(private, by, strict=True):
-        assert score.key in jobs[state.key].needs and score.of.origin() == state.origin()
     results = lab.realize(attack, by)
     first, *others = (selection.highest(maps(results[score]), 0.05) for score in by)
     for other in others:

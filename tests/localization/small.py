@@ -7,10 +7,12 @@ from leak_atlas.audit import Estimate
 from leak_atlas.data.resident import Resident
 
 
-def images(n: int = 24, channels: int = 1, classes: int = 3, seed: int = 0) -> Resident:
-    """Random images of 8 x 8 pixels, with classes in turn."""
+def images(
+    n: int = 24, channels: int = 1, classes: int = 3, seed: int = 0, side: int = 8
+) -> Resident:
+    """Random images of `side` x `side` pixels, with classes in turn."""
     generator = torch.Generator().manual_seed(seed)
-    pixels = torch.randint(256, (n, 8, 8, channels), generator=generator, dtype=torch.uint8)
+    pixels = torch.randint(256, (n, side, side, channels), generator=generator, dtype=torch.uint8)
     mean = torch.full((channels,), 0.5)
     labels = torch.arange(n) % classes
     return Resident(pixels, labels, mean, mean / 2, n, classes)

@@ -9,7 +9,6 @@ from leak_atlas.localization.difficulty import (
     difficulty,
     mean_loss_until,
     mean_over_members,
-    ranks_within_class,
 )
 
 EPOCHS = (0, 1, 2, 4)
@@ -20,18 +19,13 @@ def answers(
 ) -> dict[int, list[dict[str, np.ndarray]]]:
     """Networks whose posteriors of class 0, the right one of two, are `(K, n)` at each epoch."""
     n = role.shape[1]
-    return {
-        epoch: [
-            {
-                "logits": np.stack([special.logit(p), np.zeros(n)], axis=1).astype(np.float32),
-                "labels": np.zeros(n, int),
-                "role": own,
-                "index": np.arange(n),
-            }
-            for p, own in zip(each, role, strict=True)
-        ]
-        for epoch, each in posteriors.items()
-    }
+    found: dict[int, list[dict[str, np.ndarray]]] = {epoch: [] for epoch in posteriors}
+    for epoch, each in posteriors.items():
+        for p, own in zip(each, role, strict=True):
+            logits = np.stack([special.logit(p), np.zeros(n)], axis=1).astype(np.float32)
+            signals = {"logits": logits, "labels": np.zeros(n, int), "index": np.arange(n)}
+            found[epoch].append(signals | {"role": own})
+    return found
 
 
 def test_measures_by_hand() -> None:
@@ -78,9 +72,3 @@ def test_a_reading_is_averaged_over_networks_that_trained_on_a_sample() -> None:
     role[1, 3] = Role.TEST
     read = [{"norm": np.array([1, 2, 3])}, {"norm": np.array([5, 6, 7])}]
     assert mean_over_members(read, "norm", [{"role": own} for own in role]).tolist() == [3, 2, 7]
-
-
-def test_within_a_class_what_it_has_in_common_is_gone() -> None:
-    label = np.array([0, 0, 1, 1])
-    found = ranks_within_class(np.array([[1.0, 2.0, 20.0, 10.0], [4.0, 3.0, 2.0, 1.0]]), label)
-    assert found.tolist() == [[0.25, 0.75, 0.75, 0.25], [0.75, 0.25, 0.75, 0.25]]

@@ -211,13 +211,6 @@ def test_shares_name_the_effect(
     assert max(shares, key=lambda name: abs(float(shares[name][0]))) == effect
 
 
-def test_effects_may_have_opposite_signs_or_be_none() -> None:
-    both = disparity.gap_shares(WIDER, 1 / LONGER, 1 / LONGER, SEEN)
-    assert both["direction"][0] > 0 > both["scale"][0]
-    none = disparity.gap_shares(0 * ONE, ONE, ONE, SEEN)
-    assert all(share[0] == 0 for share in none.values())
-
-
 # --- reading results
 
 
@@ -241,3 +234,26 @@ def test_read_takes_a_measure_of_what_the_first_model_saw() -> None:
 def test_read_refuses_what_cannot_be_asked() -> None:
     with pytest.raises(BadInput, match="did you mean 'euclidean'"):
         disparity.read([RESULT], "euclidian")
+
+
+def test_a_sample_whose_features_remember_it_lies_farther_where_unseen() -> None:
+    """Only the first ten samples move where M_h1 did not see them: by most of the other places."""
+    rng = np.random.default_rng(11)
+    results = []
+    for seen in halves(rng, 40):
+        distance = rng.random((2, N))
+        distance[1, :10] += 5.0 * ~seen[:10]
+        everyone = np.ones(N, bool)
+        results.append({"euclidean": distance, "seen_a": everyone, "seen_b": seen})
+    silent, loud = disparity.memory_of_samples(results)
+    assert loud[:10].mean() == pytest.approx(0.5, abs=0.06)
+    assert abs(loud[10:].mean()) < 0.03 and abs(silent.mean()) < 0.03
+    alone = {
+        "euclidean": np.ones((1, 3)),
+        "seen_a": np.ones(3, bool),
+        "seen_b": np.array([1, 0, 0]),
+    }
+    both = alone | {"euclidean": np.array([[1.0, 2, 3]]), "seen_b": np.array([1, 0, 1])}
+    given = [each | {"seen_b": each["seen_b"].astype(bool)} for each in (alone, both)]
+    found = disparity.memory_of_samples(given)[0]
+    assert np.isnan(found[:2]).all() and found[2] == pytest.approx(0.5 - 2.5 / 3)

@@ -80,19 +80,6 @@ def test_the_estimates_of_the_claims_of_an_onset(comparison: ProbeComparison) ->
     assert judged["begins"] == "holds"
 
 
-def test_rows_and_histograms_are_what_figures_take(comparison: ProbeComparison) -> None:
-    rows = comparison.rows(("euclidean", "direction"))
-    assert len(rows) == 2 * 2 * 2
-    assert {row["variant"] for row in rows} == {"narrow", "wide"}
-    for row in comparison.floor_rows():
-        assert isinstance(row["value"], audit.Estimate)
-        assert abs(row["value"].value - 0.5) < 0.1
-    panels = comparison.histograms(["stage2.1"], pair=3)
-    seen, unseen = panels["wide", "stage2.1"]
-    assert len(seen) == len(unseen) == SAMPLES // 2
-    assert unseen.mean() > seen.mean()
-
-
 def test_the_network_that_learnt_least_counts(comparison: ProbeComparison) -> None:
     tests = {"narrow": [0.6, 0.8], "wide": [0.9, 0.9]}
     whole = audit.Comparison(tests, {}, members={"narrow": [1.0, 1.0], "wide": [1.0, 0.9]})

@@ -36,13 +36,6 @@ def ranking(scores: np.ndarray, index: np.ndarray | None = None) -> dict[str, np
     return {"score": scores, "index": np.arange(len(scores)) if index is None else index}
 
 
-def test_agreement_is_spearmans_over_the_common_samples() -> None:
-    drawn = np.random.default_rng(0).normal(size=50)
-    same = agreement(ranking(drawn), ranking(np.exp(drawn)[5:], np.arange(5, 50)))
-    assert same.value == pytest.approx(1)
-    assert same.n == 45
-
-
 def test_parts_of_a_ranking_are_even_and_keep_each_targets_own_members() -> None:
     rng = np.random.default_rng(1)
     scored = {
@@ -53,15 +46,12 @@ def test_parts_of_a_ranking_are_even_and_keep_each_targets_own_members() -> None
     }
     by = ranking(rng.permutation(60).astype(float))
     parts = split_by_ranking(scored, by, 4)
-    assert len(parts) == 4
-    assert all(len(part) == 3 for part in parts)
     for target in range(3):
         assert sum(part[target]["scores"].size for part in parts) == 40
         for number, part in enumerate(parts):
             own = (by["score"][10:50] // 15).astype(int) == number
             assert np.array_equal(part[target]["scores"][0], scored["scores"][target, own])
             assert np.array_equal(part[target]["member"][0], scored["member"][target, own])
-            assert part[target]["thresholds"] == [scored["thresholds"][target]]
     with pytest.raises(ValueError, match="does not know"):
         split_by_ranking(scored, ranking(np.zeros(30)), 2)
 
@@ -84,8 +74,6 @@ def test_of_one_part_alone_members_stand_out() -> None:
         for part in split_by_ranking(scored | {"scores": rng.normal(size=member.shape)}, by, 4)
     ]
     assert all(abs(each.value - 0.5) < 0.02 for each in null)
-    rates = audit.own_rates(leaks[3])
-    np.testing.assert_allclose(np.mean(rates, axis=1), [stats.norm.sf(-2), 0.5], atol=0.03)
 
 
 def test_samples_without_a_score_are_left_out() -> None:
@@ -112,8 +100,6 @@ def test_rates_and_areas_of_parts() -> None:
     assert rates_by_part(attack, by, 1) == pytest.approx(np.array(audit.own_rates(attack))[None])
     without = {**attack, "thresholds": np.full(2, np.nan)}
     assert rates_by_part(without, by, 1, fpr=0.05)[0, 1] == pytest.approx(0.05)
-    few = {**without, "member": index >= 391}  # 5 % of 391 are 19.55: 19 pass
-    assert rates_by_part(few, by, 1, fpr=0.05)[0, 1] == pytest.approx(19 / 391)
     assert rise(np.array([[0.1, 0.2], [0.3, 0.2], [0.7, 0.5]])).value == pytest.approx(0.4)
     low, high = rates_by_part(without, by, 2, fpr=0.05)[:, :, 0]
     assert low.tolist() == [0, 0] and high[1] > 0.1  # ranked by the first target's own scores
@@ -140,13 +126,12 @@ def test_exposure_is_what_membership_changes_and_not_the_samples_own() -> None:
     scores = own[index] + gain[index] * member
     found = exposure({"scores": scores, "member": member, "index": index})
     np.testing.assert_allclose(found["score"], gain[found["index"]])
-    for sample, sides in (
-        (s, [np.sum(index[member == side] == s) for side in (True, False)]) for s in range(40)
-    ):
-        assert (sample in found["index"]) == (min(sides) >= 1)
-    assert not np.any(
-        exposure({"scores": own[index], "member": member, "index": index})["score"].round(9)
-    )
+    for sample in range(40):
+        inside = np.sum(index[member] == sample)
+        outside = np.sum(index[~member] == sample)
+        assert (sample in found["index"]) == (min(inside, outside) >= 1)
+    null = exposure({"scores": own[index], "member": member, "index": index})
+    np.testing.assert_allclose(null["score"], 0, atol=1e-9)
 
 
 def test_within_strata_a_confounder_alone_shows_no_rise() -> None:

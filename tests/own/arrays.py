@@ -15,8 +15,10 @@ def simulated(
     file's arrays.
     """
     rng = np.random.default_rng(seed)
-    labels, other = rng.integers(5, size=n), rng.integers(5, size=200)
-    hardness, own = rng.normal(2, 2, n), rng.normal(2, 2, 200)
+    labels = rng.integers(5, size=n)
+    other = rng.integers(5, size=200)
+    hardness = rng.normal(2, 2, n)
+    own = rng.normal(2, 2, 200)
     shape = (queries,) if queries else ()
 
     def answered(y: np.ndarray, towards: np.ndarray) -> np.ndarray:
@@ -24,7 +26,8 @@ def simulated(
         z[np.arange(len(y)), ..., y] += np.reshape(towards, (-1, *(1 for _ in shape)))
         return z.astype(np.float32)
 
-    member, seen = rng.random(n) < 0.5, rng.random((models, n)) < 0.5
+    member = rng.random(n) < 0.5
+    seen = rng.random((models, n)) < 0.5
     return {
         "target": answered(labels, hardness + leak * member),
         "labels": labels,

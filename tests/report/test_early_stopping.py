@@ -16,10 +16,6 @@ def judged(estimate: Estimate, **given) -> dict:
 
 def test_it_claims_superiority_by_a_margin_of_a_hundredth() -> None:
     assert (CLAIM.name, CLAIM.above, CLAIM.margin, CLAIM.ours) == ("stopping", 0.0, 0.01, True)
-    assert CLAIM.text == (
-        "At matched AUC of RMIA, pruned networks are more accurate than networks stopped early"
-    )
-    assert report.early_stopping_claim("a", "b").text.startswith("At matched AUC of LiRA, b are")
     with pytest.raises(BadInput, match="margin above 0"):
         report.early_stopping_claim("a", "b", margin=0.0)
 

@@ -195,28 +195,6 @@ def test_claims_come_back_from_a_notebook():
     node = nbformat.reads(nbformat.writes(nbformat.v4.new_notebook(cells=cells)), as_version=4)
     rows = report.claims_of(node)
     assert rows == list(judged)
-    assert rows[0] == {
-        "name": "onset",
-        "text": "Stage 4 is loudest",
-        "fails": "",
-        "quantity": "contrast",
-        "rule": "contrast >\u00a00.1",
-        "verdict": "holds",
-        "value": 0.3,
-        "low": 0.2,
-        "high": 0.4,
-        "n": 9,
-        "power": None,
-        "inert": [],
-        "outside": [],
-        "learnt": {},
-        "headline": False,
-        "quote": "",
-        "section": "",
-        "paper": "Fig. 1",
-        "control": "two seeds",
-        "note": "",
-    }
     assert (
         rows[1]["verdict"] == "underpowered"
         and rows[1]["value"] is None

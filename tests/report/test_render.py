@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from PIL import Image
 
-from leak_atlas import BadInput, report
+from leak_atlas import report
 from leak_atlas.__main__ import main
 from leak_atlas.audit import Estimate
 from leak_atlas.engine import paths
@@ -150,68 +150,23 @@ def test_page_asks_nobody_and_folds_code():
         re.IGNORECASE,
     )
     assert "<title>Which &lt;stage&gt;? · Leak Atlas</title>" in page
-    assert (
-        page.count('<details class="code">') == 3
-        and "<summary>default parameters</summary>" in page
-    )
+    assert page.count('<details class="code">') == 3
     assert 'href="../index.html"' in page and 'alt="Nothing to see"' in page
     assert "✗\u00a0<b>fails</b>" in page and "prefers-color-scheme: dark" in page
     assert "In&nbsp;[" not in page and "Out[" not in page
 
 
-def test_a_report_says_in_short_what_it_found_and_has_one_table_of_claims():
-    node = render.clean(executed())
-    title, profile, *short = (
-        line for line in node.cells[0].source.splitlines() if line.strip("> ")
-    )
-    assert (
-        title == "# Which stage?"
-        and profile == "*Profile quick: thin*"
-        and short.pop() == "The *paper* says so."
-    )
-    assert short == [
-        "> **In short.** ✓ **Yes.** Stage 4 is loudest: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
-        "> <small>Measured: contrast; holds if \\>\u00a00; n\u00a0=\u00a05.</small>",
-        "> ✗ **No.** “Early stages are \\| silent” does not hold: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400).",
-        "> <small>Measured: strength; holds if \\<\u00a00.1; n\u00a0=\u00a05; directions.</small>",
-        "> <small>Networks: this page sets no least accuracy.</small>",
-    ]
-    page = render.html(executed(), "Which stage?")
-    picture, question = page.index("Nothing to see"), page.index("says so.")
-    assert page.index("In short.") < picture < question, "the first figure follows the answer"
-    assert page.count('alt="Nothing to see"') == 1
-    assert page.count("<th ") == 3 and "Counts as holding if" not in page, "one table of claims"
-    assert "contrast &gt;\u00a00; n\u00a0=\u00a05" in page, "the rules are folded below it"
-    assert '<div id="verdicts">' in page
-
-
 def test_a_page_has_its_figures_and_its_paper(run):
     (run / "layers/fig01.fig1.svg").write_text("<svg/>")
     (run / "layers/fig01.fig1.csv").write_text("x,y")
-    for name in ("layers/fig01", "time/plane"):
-        render.write_page(run, name, f"Is <{name}> it?")
-    page, last = ((run / f"{name}.html").read_text() for name in ("layers/fig01", "time/plane"))
+    render.write_page(run, "layers/fig01", "Is <it> this?")
+    page = (run / "layers/fig01.html").read_text()
     assert '<a href="fig01.fig1.svg" title="full size">' in page
     assert '<a href="fig01.fig1.csv">CSV</a>' in page
-    assert '<a href="plane.fig1.png" title="full size">' in last
-    assert (run / "time/plane.fig1.png").exists()
     assert '<a href="https://arxiv.org/abs/2602.02296">Read the paper</a>' in page
     assert not LOADS.search(page)
     assert "make reproduce PROFILE=quick ONLY=layers/fig01<" in page
     assert '<a href="fig01.ipynb">' in page
-
-
-def test_audits_of_ones_own_are_of_no_paper_and_stand_under_their_own(run):
-    place = run.with_name("own")
-    place.mkdir()
-    for suffix in ("ipynb", "run.json"):
-        text = (run / f"time/plane.{suffix}").read_text().replace("time/plane", "samples")
-        (place / f"samples.{suffix}").write_text(text)
-    render.write_page(place, "samples", "Who is found?")
-    assert "WeMem" not in (place / "samples.html").read_text()
-    contents.index(place)
-    page = (place / "index.html").read_text()
-    assert "<h2>Your own</h2>" in page and "Ten minutes" not in page and "Five papers" not in page
 
 
 def test_papers_are_those_of_the_citation_file():
@@ -225,10 +180,6 @@ def test_papers_are_those_of_the_citation_file():
     for paper in PAPERS.values():
         known = [each["value"] for each in cited[paper.title].get("identifiers", ())]
         assert [f"arXiv:{paper.link.removeprefix(ARXIV)}"] * bool(paper.link) == known
-        assert (
-            all(one in paper.venue for one in known)
-            and (paths.NOTEBOOKS / f"{paper.shown}.py").exists()
-        )
 
 
 def test_index_tells_every_verdict_and_every_failure(run):
@@ -239,15 +190,10 @@ def test_index_tells_every_verdict_and_every_failure(run):
     assert "2 notebooks, 8 claims." in page
     assert "<b>weights/fig03</b>: Failed: too few samples" in page
     assert 'href="layers/fig01.html">Is &lt;layers/fig01&gt; it?' in page
-    assert page.index("layers/fig01") < page.index("time/plane")
-    assert page.count('src="layers/fig01.fig1.png"') == 2, "in its question, and in its list"
-    assert "Fig. 1, Tab. 2" in page
     lines = (run / "index.md").read_text().splitlines()
     rows = [line for line in lines if line.startswith("| ✗")]
     assert len(rows) == 2 and "silent (Fig. 1). *directions*" in rows[0] and r"\|" in rows[0]
     assert any("weights/fig03" in line and "too few" in line for line in lines)
-    contents.index(run)
-    assert (run / "index.html").read_text() == page
     assert not list(run.rglob(".index*")), "nothing half-written stays"
 
 
@@ -268,11 +214,7 @@ def test_publish_writes_clean_notebooks_and_their_claims(run):
     first = {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
     contents.publish(run, reports)
     assert first == {p: p.read_bytes() for p in reports.rglob("*") if p.is_file()}
-    table = contents.results_table(reports)
-    asked = "  - [quick](../outputs/reports/quick/layers/fig01.ipynb):"
-    assert f"{asked} ✓ Yes. Stage 4 is loudest: 0.300 (95\u00a0%\u00a0CI 0.200 to 0.400)." in table
-    assert table.count("\n## ") == 1 and table.startswith("## In which layers? PPTP")
-    assert "[quick](../outputs/reports/quick/index.md)" in table
+    assert "✓ Yes. Stage 4 is loudest: 0.300" in contents.results_table(reports)
 
 
 def test_five_answers_make_one_picture(run):
@@ -309,23 +251,6 @@ def test_what_looks_at_ones_own_model_is_not_published(run):
     assert not list(paths.reports().rglob("*plane*"))
 
 
-def test_nothing_to_publish(own_outputs):
-    folder = paths.runs("quick")
-    folder.mkdir(parents=True)
-    with pytest.raises(BadInput, match="no executed notebook"):
-        contents.publish(folder, paths.reports())
-    assert contents.results_table(paths.reports()) == "*No reports are published yet.*"
-
-
-def test_the_findings_change_between_their_marks_only(tmp_path):
-    document = tmp_path / "findings.md"
-    document.write_text(f"above\n{contents.MARKS[0]}\nold\n{contents.MARKS[1]}\nbelow\n")
-    contents.refresh(document, "| new |")
-    assert (
-        document.read_text() == f"above\n{contents.MARKS[0]}\n| new |\n{contents.MARKS[1]}\nbelow\n"
-    )
-
-
 def test_command(run, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
@@ -344,7 +269,6 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
     contents.publish(run, paths.reports())
     shutil.copytree(paths.reports() / "quick", paths.reports() / "desk")
     (place := paths.outputs() / "site").mkdir()
-    (place / "old.html").touch()
     assert main(["site"]) == 0
     pages = {path.relative_to(place).as_posix() for path in place.rglob("*.html")}
     assert pages == {"index.html", "glossary.html"} | {
@@ -352,12 +276,7 @@ def test_the_site_has_all_profiles_and_asks_nobody(run):
     }
     text = {page: (place / page).read_text() for page in pages}
     assert not any(LOADS.search(each) for each in text.values())
-    assert (
-        "2 profiles: quick, desk" in text["index.html"]
-        and text["index.html"].count("<article") == 2
-        and text["index.html"].count('<div class="report"') == 4
-    )
-    assert "fig01.fig1.png" in text["desk/layers/fig01.html"]
+    assert "2 profiles: quick, desk" in text["index.html"]
     for page in pages:
         for link in re.findall(r'href="([^"#:]+)"', text[page]):
             assert (place / page).parent.joinpath(link).exists(), (page, link)

@@ -10,14 +10,3 @@ def test_less_leakage_inside_holds_below_zero() -> None:
     for estimate, verdict in ((fell, "holds"), (rose, "fails")):
         assert report.judge(report.claims(claim), ccl_leak=estimate)["ccl_leak"] == verdict
     assert claim.fails == "CCL leaks more inside CWRF than from scratch"
-
-
-def test_rewinding_is_ours_and_names_its_attack() -> None:
-    claim = report.rewinding_claim("rewinding", "A3 networks", attack="RMIA")
-    assert claim.ours and claim.above == 0.0
-    assert claim.text == (
-        "At matched AUC of RMIA, A3 networks are more accurate than with nothing rewound"
-    )
-    assert claim.fails == (
-        "At matched AUC of RMIA, A3 networks are less accurate than with nothing rewound"
-    )

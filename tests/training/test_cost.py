@@ -3,16 +3,15 @@
 from collections import OrderedDict
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from leak_atlas import rewinding
-from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net, build
 from leak_atlas.recipe import Augment, Model, Schedule
 from leak_atlas.training.cost import _saving, anatomy, counted
+from tests.localization.small import images
 
 
 def test_resnet18_at_full_width() -> None:
@@ -29,27 +28,18 @@ def test_block_by_block() -> None:
     assert counts["activations"].tolist() == [8 * 256, 8 * 256, 16 * 64, 32 * 16, 64 * 4, 10]
     block = 2 * 64 * (9 * 8 * 16 + 9 * 16 * 16 + 8 * 16)
     expected = [2 * 9 * 8 * 256, 2 * 2 * 9 * 8 * 8 * 256, block]
-    assert counts["flops"][:3].tolist() == expected and counts["flops"][-1] == 2 * 64 * 10
-    net = build(Model("resnet10", width=8), 1, 10, seed=0)
-    own = [sum(p.numel() for p in block.parameters()) for _, block in net.blocks()]
-    np.testing.assert_array_equal(counts["parameters"], own)
+    assert counts["flops"][:3].tolist() == expected
+    assert counts["flops"][-1] == 2 * 64 * 10
 
 
 # --- a training, as it runs
-
-
-def images(n: int) -> Resident:
-    x = torch.randint(
-        256, (n, 8, 8, 1), generator=torch.Generator().manual_seed(0), dtype=torch.uint8
-    )
-    return Resident(x, torch.arange(n) % 4, torch.full((1,), 0.5), torch.full((1,), 0.25), n, 4)
 
 
 def measured(n: int = 64, hold: str = "", **schedule: object) -> dict[str, float]:
     net = build(Model("resnet10", width=4), 1, 4, seed=0)
     frozen = rewinding.freeze(net.state_dict(), hold) if hold else {}
     given: dict[str, Any] = {
-        "data": images(n),
+        "data": images(n, classes=4),
         "members": torch.arange(n),
         "schedule": Schedule(3, **({"batch": 32} | schedule)),
     }
@@ -60,7 +50,8 @@ def measured(n: int = 64, hold: str = "", **schedule: object) -> dict[str, float
 def test_what_is_counted_is_the_same_in_every_run_and_grows_with_the_batch() -> None:
     found = [measured(), measured(), measured(batch=16)]
     assert found[0] == found[1]
-    assert found[0]["flops"] == found[2]["flops"] and found[0]["flops_once"] == 0
+    assert found[0]["flops"] == found[2]["flops"]
+    assert found[0]["flops_once"] == 0
     assert 1.9 < found[0]["saved_bytes"] / found[2]["saved_bytes"] < 2.1
 
 
@@ -70,21 +61,25 @@ def test_flops_of_an_epoch_are_three_forward_passes_less_the_gradient_of_the_ima
 
 
 def test_what_is_held_costs_neither_memory_nor_operations() -> None:
-    free, some, most = measured(), measured(hold="stage3"), measured(hold="head")
+    free = measured()
+    some = measured(hold="stage3")
+    most = measured(hold="head")
     assert free["saved_bytes"] > some["saved_bytes"] > most["saved_bytes"] > 0
     assert free["flops"] > some["flops"] > most["flops"] > 0
     counts = anatomy(Model("resnet10", width=4), 1, 4, 8)["flops"]
     # one sample more, to see its size
     assert some["flops_once"] == pytest.approx(64 * counts[:3].sum(), rel=0.02)
     again = measured(hold="stage3", augment=Augment(1))
-    assert again["flops_once"] == 0 and again["flops"] == some["flops"] + 64 * counts[:3].sum()
+    assert again["flops_once"] == 0
+    assert again["flops"] == some["flops"] + 64 * counts[:3].sum()
 
 
 def test_what_autograd_keeps_of_a_small_net_in_closed_form() -> None:
     """A linear layer keeps its input, a ReLU its output; cross-entropy its log-probabilities, the
     labels and the weight of the mean; no weights.
     """
-    n, head = 20, nn.Sequential(nn.ReLU(), nn.Linear(7, 4))
+    n = 20
+    head = nn.Sequential(nn.ReLU(), nn.Linear(7, 4))
     net = Net(OrderedDict(stem=nn.Flatten(), stage1=nn.Linear(64, 7), head=head))
     with _saving(net) as kept:
         nn.functional.cross_entropy(net(torch.randn(n, 1, 8, 8)), torch.arange(n) % 4).backward()

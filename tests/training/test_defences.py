@@ -56,7 +56,6 @@ DEFENCES = {
     "risky, apart": RMR(0.5, form="code"),
 }
 defences = pytest.mark.parametrize("objective", DEFENCES.values(), ids=DEFENCES)
-schedules = pytest.mark.parametrize("schedule", [SHORT, AUGMENTED], ids=["plain", "augmented"])
 
 
 # ---------------------------------------------------------------- all of them
@@ -83,15 +82,14 @@ def test_a_recording_changes_nothing(
 
 @defences
 @pytest.mark.parametrize("frozen", ["parts", "half"])
-@schedules
 def test_what_is_frozen_keeps_its_bits(
-    net: Net, data: Resident, objective: Objective, frozen: str, schedule: Schedule
+    net: Net, data: Resident, objective: Objective, frozen: str
 ) -> None:
     # Weights and statistics are not those of a new network.
     before = trained(net, data).states["last"]
     net.load_state_dict(before)
     mask = masks(net, frozen)
-    after = trained(net, data, objective, schedule, frozen=mask).states["last"]
+    after = trained(net, data, objective, AUGMENTED, frozen=mask).states["last"]
     assert all(torch.equal(before[name][keep], after[name][keep]) for name, keep in mask.items())
     assert not torch.equal(before["head.fc.weight"], after["head.fc.weight"])
 
@@ -109,12 +107,11 @@ def test_kept_features_are_the_eager_path(
 @pytest.mark.parametrize(
     "objective", [dataclasses.replace(ADVERSARIAL, alpha=0), PAST(0)], ids=["adversarial", "PAST"]
 )
-@schedules
 def test_without_weight_it_is_cross_entropy_bit_for_bit(
-    net: Net, data: Resident, objective: Objective, schedule: Schedule
+    net: Net, data: Resident, objective: Objective
 ) -> None:
-    plain = trained(net, data, CrossEntropy(), schedule)
-    assert same(plain, trained(net, data, objective, schedule))
+    plain = trained(net, data, CrossEntropy(), AUGMENTED)
+    assert same(plain, trained(net, data, objective, AUGMENTED))
 
 
 @pytest.mark.parametrize("objective", [ADVERSARIAL, PAST()], ids=["adversarial", "PAST"])
@@ -195,14 +192,11 @@ def test_h_learns_who_is_a_member(data: Resident, net: Net) -> None:
 def test_what_h_looks_at(net: Net, data: Resident) -> None:
     step = begun(net, data, AdversarialRegularization(steps=3, width=32))
     first = step.tables(5, 0)
-    later = step.tables(5, 1)
     own, members, others = first.perm.split([56, 3 * 56, 3 * 56])
     assert torch.equal(own, augmentation.tables(5, 0, 56, None).perm), "as under any objective"
     assert torch.equal(members.view(3, 56).sort(dim=1).values, torch.arange(56).expand(3, 56))
     counts = (others - 56).bincount(minlength=16)
-    assert len(counts) == 16
     assert counts.max() - counts.min() <= 1
-    assert not torch.equal(first.perm[56:], later.perm[56:])
     step.begin(0, 0.0, first)
     assert torch.equal(step.further(16)[0], first.perm[56:].view(6, 56)[:, :16])
 
@@ -211,9 +205,6 @@ def test_the_pruning_codes_take_one_classifier_step_an_epoch(net: Net, data: Res
     objective = dataclasses.replace(ADVERSARIAL, form="one_step")
     step = begun(net, data, objective)
     assert [step.batches(epoch) for epoch in range(3)] == [[(16, "")]] * 3
-    found = trained(net, data, objective)
-    assert found.history["loss"].shape == (3,)
-    assert found.history["accuracy"].max() <= 1
 
 
 def test_the_inference_net_is_the_published_one() -> None:
@@ -298,52 +289,18 @@ def test_sensitivity_is_the_gradient_of_the_gap(net: Net, data: Resident) -> Non
         torch.testing.assert_close(after[free], moved[free], atol=1e-4, rtol=1e-3)
 
 
-def test_sensitivity_has_mean_one_over_free_weights() -> None:
-    gap = torch.tensor([[2.0, -4.0], [0.0, 100.0]])
-    free = torch.tensor([[True, True], [True, False]])
-    torch.testing.assert_close(sensitivity(gap, free), torch.tensor([[1.0, 2.0], [0.0, 0.0]]))
-    assert not sensitivity(torch.zeros(2, 2), free).any()
-
-
-def test_a_heavier_penalty_leaves_fewer_weights(net: Net, data: Resident) -> None:
-    def zeros(weight: float) -> float:
-        last = trained(net, data, PAST(weight)).states["last"]
-        weights = torch.cat([value.flatten() for value in last.values() if value.dim() > 1])
-        return float((weights == 0).float().mean())
-
-    # Corners of a 3x3 kernel on a map of one pixel meet padding alone: no gap depends on them, and
-    # they stay.
-    assert zeros(0) == 0
-    assert 0.01 < zeros(0.1) < zeros(1)
-
-
-def test_reference_samples_take_turns(net: Net, data: Resident) -> None:
-    step = begun(net, data, PAST(), AUGMENTED)
-    first = step.tables(5, 0)
-    later = step.tables(5, 1)
-    counts = (first.perm[56:] - 56).bincount(minlength=16)
-    assert len(counts) == 16
-    assert counts.max() - counts.min() <= 1
-    assert not torch.equal(first.perm[56:], later.perm[56:])
-    assert not torch.equal(first.dy[:56], first.dy[56:])
-    own = augmentation.tables(5, 0, 56, Augment(1))
-    assert all(torch.equal(a[:56], b) for a, b in zip(first, own, strict=True))
-
-
 # ---------------------------------------------------------------- class-wise self-distillation
 
 
-@pytest.mark.parametrize("sizes", [(20, 30, 6), (1, 54, 1)])
-def test_partners_are_other_members_of_the_class(
-    net: Net, data: Resident, sizes: tuple[int, ...]
-) -> None:
+def test_partners_are_other_members_of_the_class(net: Net, data: Resident) -> None:
+    sizes = (1, 34, 21)
     data = copy.deepcopy(data)
     shuffled = torch.randperm(56, generator=torch.Generator().manual_seed(0))
     data.labels[shuffled] = torch.arange(3).repeat_interleave(torch.tensor(sizes))
     step = begun(net, data, CSKD())
     met = torch.zeros(56, 56, dtype=torch.bool)
     size = torch.tensor(sizes)[data.labels[MEMBERS]]
-    for epoch in range(300):
+    for epoch in range(200):
         place, partner = step.tables(0, epoch).perm.view(2, 56)
         assert torch.equal(data.labels[place], data.labels[partner])
         assert torch.equal(place == partner, size[place] == 1)

@@ -37,15 +37,8 @@ def test_every_section_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "usual loop" in capsys.readouterr().out
 
 
-def test_equivalence_runs_and_judges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equivalence_runs() -> None:
     schedule = Schedule(1, batch=500, lr=0.01)
     model = Model("resnet10", width=2)
     table = module.equivalence(CPU, seeds=2, schedule=schedule, model=model)
     assert set(table) == set(module.MARGINS)
-    made = iter([(0.5, 0.1, 0.6)] * 4 + [(0.5, 0.2, 0.7), (0.5, 0.2, 0.5)] * 2)
-    monkeypatch.setattr(
-        module, "fit_many", lambda jobs, _: ((seed, None) for seed, _ in enumerate(jobs))
-    )
-    monkeypatch.setattr(module, "quantities", lambda *_: next(made))
-    table = module.equivalence(CPU, seeds=4, schedule=schedule, model=model)
-    assert [row["verdict"] for row in table.values()] == ["equivalent", "different", "undecided"]

@@ -90,24 +90,16 @@ def test_extreme_logits_have_finite_gradients() -> None:
 
 @pytest.mark.parametrize(
     ("share", "classes", "grid"),
-    [(0.95, 10, 26), (0.5, 100, 64), (0.8, 100, 33), (0.6, 100, 54), (0.5, 30, 68)],
+    [(0.95, 10, 26), (0.5, 100, 64), (0.5, 30, 68)],
 )
 def test_a_soft_label_has_its_entropy(share: float, classes: int, grid: int) -> None:
-    """Published strengths: CIFAR-10, CIFAR-100, Purchase, Texas, Location, and what the codes' grid
+    """Published strengths: CIFAR-10, CIFAR-100, Location, and what the codes' grid
     makes of them.
     """
     p = objectives.soft_label(share, classes)
     assert math.floor(100 * p) == grid
     entropy = -p * math.log(p) - (1 - p) * math.log((1 - p) / (classes - 1))
     assert entropy == pytest.approx(share * math.log(classes), rel=1e-12)
-
-
-@given(st.floats(0, 1), st.integers(2, 1000))
-def test_soft_labels_fall_from_one_to_even(share: float, classes: int) -> None:
-    p = objectives.soft_label(share, classes)
-    assert 1 / classes <= p <= objectives.soft_label(share / 2, classes) <= 1
-    assert objectives.soft_label(0, classes) == pytest.approx(1, abs=1e-12)
-    assert objectives.soft_label(1, classes) == pytest.approx(1 / classes, abs=1e-7)
 
 
 def test_the_softest_and_the_hardest_label() -> None:

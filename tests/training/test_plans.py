@@ -1,7 +1,7 @@
 """Recorded or not, alone or together with others, a training has the same bits."""
 
 import copy
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from functools import partial
 
 import pytest
@@ -63,11 +63,6 @@ def failing(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
     raise RuntimeError("operation not permitted when stream is capturing")
 
 
-def idle(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
-    """Replays nothing."""
-    return dict.fromkeys(batches, lambda: None)
-
-
 def stuck(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
     """Replays a step on the samples with which it was recorded."""
 
@@ -96,7 +91,6 @@ def without_statistics(step: Update, batches: Collection[Batch]) -> dict[Batch, 
     ("recorder", "words"),
     [
         (failing, "cannot be recorded"),
-        (idle, "do something else"),
         (stuck, "do something else"),
         (without_statistics, "do something else"),
     ],
@@ -217,21 +211,6 @@ def test_an_error_ends_only_its_own_training(data: Resident) -> None:
     assert isinstance(found[1], Diverged)
     assert isinstance(found[0], Trajectory)
     assert isinstance(found[2], Trajectory)
-
-
-def test_networks_are_built_when_their_turn_comes(data: Resident) -> None:
-    made: list[int] = []
-
-    def jobs() -> Iterator[Training]:
-        for seed in range(4):
-            made.append(seed)
-            yield one(data, seed, 1)
-
-    ends = loop._in_turn(enumerate(jobs()), [None, None])
-    assert next(ends)[0] == 0
-    assert made == [0, 1]
-    assert sorted(number for number, _ in ends) == [1, 2, 3]
-    assert made == [0, 1, 2, 3]
 
 
 def test_an_abandoned_training_gives_the_network_back(net: Net, data: Resident) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from leak_atlas.audit import Estimate
 from leak_atlas.data import readers
 from leak_atlas.explore.look import COLOURS
-from leak_atlas.recipe import registry
+from leak_atlas.recipe import Data, registry
 
 Chart: TypeAlias = dict[str, Any]
 Transform: TypeAlias = dict[str, Any]
@@ -36,6 +36,7 @@ TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
 BLUE_TO_RED = ("#4393c3", "#f7f7f7", "#d6604d")  # black numbers can be read on all of them
 # what came of networks that are attacked: columns of `audit.audit`, by their words
 OUTCOMES = {"test accuracy": "accuracy", "attack AUC": "auc", "TPR at 1 % FPR": "tpr_at_1%"}
+BETWEEN = 90  # pixels between two charts, for the words next to an axis
 FONTS = {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal", "grid": False}
 
 
@@ -121,12 +122,18 @@ def listed(values: NDArray, digits: int = 0) -> list[float | None]:
     return [None if value != value else value for value in values.round(digits).tolist()]
 
 
-def picture(data: Any, sample: str) -> dict[str, str]:
-    index = int(sample.rpartition(" ")[2])
-    samples = readers.load(data.name, data.pixels)
-    label = registry.find(data.name).classes[samples.labels[index]]
-    named = {"sample": sample, "class": label, "label": f"{label} ({sample})"}
-    return named | {"image": png(samples.x[index])}
+def portraits(data: Mapping[str, Data], samples: Iterable[str]) -> list[dict[str, str]]:
+    """Rows of "pictures": picture and class of each sample, "NAME INDEX"; `data` are the recipes of
+    their data sets by name.
+    """
+    loaded = {name: readers.load(name, each.pixels) for name, each in data.items()}
+    made = []
+    for sample in samples:
+        name, _, index = sample.rpartition(" ")
+        label = registry.find(name).classes[loaded[name].labels[int(index)]]
+        named = {"sample": sample, "class": label, "label": f"{label} ({sample})"}
+        made.append(named | {"image": png(loaded[name].x[int(index)])})
+    return made
 
 
 def meaning(auc: Estimate, who: str, what: str) -> str:
@@ -227,7 +234,8 @@ def selection(name: str, on_click: str, **start: Any) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- charts
 
-LEGEND = {"title": None, "orient": "top"}
+CLICKABLE = {"cursor": "pointer", "ariaRole": "button"}
+LEGEND = {"title": None, "orient": "top", "offset": 2}
 PICTURES = {  # of samples
     "lookup": "sample",
     "from": {"data": {"name": "pictures"}, "key": "sample", "fields": ["image", "label", "class"]},
@@ -248,12 +256,17 @@ def heat(
     """A map of a measure. A click sets all selections, and the chosen cell gets a frame; `named` is an expression that
     says in words which cell it is.
 
-    A number in grey could be chance: its interval contains `Measure.chance`.
+    A number in brackets could be chance: its interval contains `Measure.chance`.
     """
     form = f".{of.digits}f"
+    number = f"format(datum.{of.column}, '{form}')"
+    could_be_chance = f"datum.low <= {of.chance} && datum.high >= {of.chance}"
+    if of.chance is not None:
+        number = f"{could_be_chance} ? '(' + {number} + ')' : {number}"
     spoken = f"': {of.title} ' + datum.{of.column} + ', 95 % interval '"
     words = calculate(
         where=named,
+        number=number,
         interval=f"format(datum.low, '{form}') + ' to ' + format(datum.high, '{form}')",
         spoken=f"datum.where + {spoken} + datum.interval + '. ' + datum.meaning",
     )
@@ -263,23 +276,21 @@ def heat(
         by("interval:N", title="95 % interval"),
         by("meaning:N"),
     ]
-    legend = {"title": of.title, "gradientLength": 100, "tickCount": 3}
+    legend = LEGEND | {"title": of.title, "titleOrient": "left", "tickCount": 3}
+    legend |= {"direction": "horizontal", "gradientLength": 120, "gradientThickness": 9}
+    legend |= {"format": form}
     scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     place = {"x": x, "y": y}
     tiles = mark(
         "rect",
-        {"cursor": "pointer"},
+        CLICKABLE,
         **place,
         color=by(f"{of.column}:Q", scale=scale, legend=legend),
         tooltip=facts,
         description=by("spoken:N"),
     )
-    ink: dict[str, Any] = {"value": INK}
-    if of.chance is not None:
-        open_ = f"datum.low <= {of.chance} && datum.high >= {of.chance}"
-        ink["condition"] = {"test": open_, "value": QUIET}
-    text = {"fontSize": 11, "aria": False}
-    numbers = mark("text", text, **place, text=by(f"{of.column}:Q", format=form), color=ink)
+    text = {"fontSize": 11, "aria": False, "color": INK}
+    numbers = mark("text", text, **place, text=by("number:N"))
     line = {"filled": False, "stroke": INK, "strokeWidth": 3, "aria": False}
     frame = mark("rect", line, **place)
     frame["transform"] = [chosen(each["name"]) for each in selections]
@@ -312,7 +323,8 @@ def curves(
 
 def columns(name: str, values: Sequence[Any], title: str) -> dict[str, Any]:
     """An axis with a column for each value, also of charts that lack some."""
-    return by(f"{name}:O", title=title, scale={"domain": list(values)}, axis={"labelAngle": 0})
+    axis = {"labelAngle": 0, "labelOverlap": True}
+    return by(f"{name}:O", title=title, scale={"domain": list(values)}, axis=axis)
 
 
 def maps(
@@ -415,7 +427,7 @@ def images(
     rows: Chart, sample: Chart, place: Chart, width: float, height: float, **encoding: Any
 ) -> Chart:
     """Pictures, the columns `image`, at a `place`; a click chooses one, which gets a frame."""
-    look = {"width": width, "height": height, "cursor": "pointer", "baseline": "middle"}
+    look = CLICKABLE | {"width": width, "height": height, "baseline": "middle"}
     shown = mark("image", look, **place, url=by("image:N"), **encoding)
     square = {"filled": False, "stroke": INK, "strokeWidth": 2.5, "size": (width + 3) ** 2}
     frame = mark("square", square | {"opacity": 1, "aria": False}, **place)
@@ -448,6 +460,13 @@ def with_intervals(rows: Chart, x: Any, groups: Mapping[str, str], chance: float
     )
 
 
+def portrait(sample: Chart) -> Chart:
+    """The picture of one sample, in the corner of a chart."""
+    look = {"width": 36, "height": 36, "align": "left", "baseline": "top", "aria": False}
+    place = {"x": {"value": 6}, "y": {"value": 0}}
+    return sample | mark("image", look, **place, url=by("image:N"), tooltip=[by("label:N")])
+
+
 def colours(groups: Mapping[str, str]) -> dict[str, Any]:
     """A scale of the colours of named groups."""
     return {"domain": list(groups), "range": list(groups.values())}
@@ -461,7 +480,10 @@ def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
         chart | {"title": {"text": title, "color": COLOURS.get(title[:1], INK)}}
         for title, chart in charts.items()
     ]
-    return {"vconcat" if narrow else "hconcat": titled, "resolve": APART}
+    if narrow:
+        return {"vconcat": titled, "resolve": APART}
+    # what stands above each other begins alike, whatever is written next to its axis
+    return {"hconcat": titled, "bounds": "flush", "spacing": BETWEEN, "resolve": APART}
 
 
 def two_columns(left: Mapping[str, Chart], right: Mapping[str, Chart], narrow: bool) -> Chart:
@@ -477,7 +499,7 @@ def signals(**values: Any) -> list[dict[str, Any]]:
 
 def page(lines: Sequence[Chart], description: str, params: Sequence[dict[str, Any]] = ()) -> Chart:
     """Lines of charts as one figure, with values that a pointer moves: `{"name", "value"}`."""
-    titles = {"anchor": "start", "fontSize": 13}
+    titles = {"anchor": "start", "frame": "group", "fontSize": 13}
     config = {"axis": FONTS, "title": titles, "view": {"stroke": None}}
     whole = {"vconcat": list(lines), "resolve": APART, "config": config}
     return whole | {"description": description, "params": list(params)}

@@ -28,13 +28,14 @@ and the page of the site (`page.py`). `charts.py` has the pieces of which figure
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
@@ -42,12 +43,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import ipywidgets as widgets
 
 from leak_atlas import BadInput, nearest
-from leak_atlas.engine import store
+from leak_atlas.engine import files, store
 from leak_atlas.explore.charts import Chart
 from leak_atlas.explore.click import Offer
 from leak_atlas.explore.look import COLOURS, OPEN, STORED, status
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.recipe import Step
+from leak_atlas.report import live
+from leak_atlas.report.live import VEGA_LITE, script, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,9 +58,11 @@ if TYPE_CHECKING:
 State: TypeAlias = dict[str, Any]
 Rows: TypeAlias = Mapping[str, list[dict[str, Any]]]  # tidy rows by the name of their data set
 
-HERE = Path(__file__).parent
-VEGA_LITE = "6.4"
 KEPT = 8  # states whose rows are kept
+LOST = (
+    '<p class="leak-atlas-lost" role="alert" hidden>Python does not answer: it is busy, or its'
+    " kernel is lost. What is shown stays alive; to choose something else, load this page anew.</p>"
+)
 
 
 @dataclass(frozen=True)
@@ -173,20 +178,6 @@ def figure(of: Description, state: State, rows: Rows) -> dict[str, Any]:
     }
 
 
-@cache
-def script() -> str:
-    """Vega and the player, as one script of 0.9 MB that loads nothing."""
-    import vl_convert
-
-    # the bundle's short names would be global, and another script's `t1` breaks every linked view
-    bundle = vl_convert.javascript_bundle("window.leakAtlasVega = vegaEmbed", vl_version=VEGA_LITE)
-    return f"(() => {{{bundle}}})();\n{(HERE / 'player.js').read_text('utf-8')}"
-
-
-def style() -> str:
-    return f"<style>{(HERE / 'player.css').read_text('utf-8')}</style>"
-
-
 class Instrument(widgets.VBox):
     """A description as a widget: choices, the offer, sentences, the figure, the export."""
 
@@ -202,6 +193,7 @@ class Instrument(widgets.VBox):
         # Python -> browser: the script that an Output runs; browser -> Python: a text
         self._script = widgets.Output(layout={"height": "0", "overflow": "hidden"})
         self._text = widgets.Textarea(layout={"display": "none"})
+        self._answer = widgets.HTML(layout={"display": "none"}).add_class("leak-atlas-answer")
         self._text.add_class("leak-atlas-pointed").observe(self._pointed, names="value")
         self.offer = Offer(lambda: self.of.steps(self.state), self._computed)
         self.export = widgets.Button(description="export", icon="download")
@@ -210,8 +202,9 @@ class Instrument(widgets.VBox):
         reset = widgets.Button(description="reset", icon="undo", tooltip="as in the beginning")
         reset.on_click(lambda _: self.choose(**self.of.start))
         below = widgets.HBox([self.export, reset, self.links]).add_class("leak-atlas-row")
-        shown = [widgets.HTML(style()), *self._forms(), self.offer, self.says, self.figure]
-        super().__init__([*shown, self._script, self._text, below])
+        head = widgets.HTML(f"<style>{style()}</style>{LOST}")
+        shown = [head, *self._forms(), self.offer, self.says, self.figure]
+        super().__init__([*shown, self._script, self._text, self._answer, below])
         self.add_class("leak-atlas-instrument")
         self._id = f"leak-atlas-{self.model_id}"
         self.add_class(self._id)
@@ -315,11 +308,11 @@ class Instrument(widgets.VBox):
             lines = self.of.sentences(self.state, self.rows)
         except BadInput as error:
             wrong, self.rows, self._at = wrong or str(error), {}, {}
-        with self._silent():
-            self._mark()
         self.says.value, self.links.value = status(*lines), ""
         if self._listening:
-            self._show()
+            self._show()  # first, so that the browser draws while marks are looked up
+        with self._silent():
+            self._mark()
         self.offer.tell(wrong)
 
     def _rows(self) -> Rows:
@@ -332,26 +325,26 @@ class Instrument(widgets.VBox):
 
     def _mark(self) -> None:
         """Every option says whether it is stored; what means nothing now is not shown."""
-        state, unused = self.state, self.of.unused(self.state)
+        unused = self.of.unused(self.state)
         for choice in self.of.choices:
             control = self._lists[choice.name]
             control.layout.display = "none" if choice.name in unused else None
-            if choice.name in unused:
-                continue
-            options = [
-                (
-                    (STORED if self._has(choice, state | {choice.name: label}) else OPEN) + label,
-                    label,
-                )
-                for label in choice.options
-            ]
-            if list(control.options) != options:
-                value = control.value
-                control.options = options
-                control.value = value
+            if choice.name not in unused:
+                marked = {
+                    label: (STORED if self.stored(choice, label) else OPEN) + label
+                    for label in choice.options
+                }
+                options = [(text, label) for label, text in marked.items()]
+                if list(control.options) != options:
+                    value = control.value
+                    control.options = options
+                    control.value = value
 
-    def _has(self, choice: Choice, state: State) -> bool:
-        key = choice.side, tuple(state.get(each.name) for each in self.of.choices)
+    def stored(self, choice: Choice, label: str) -> bool:
+        """Whether the state with another value of one choice can be shown."""
+        state = self.state | {choice.name: label}
+        own = {choice.side, ""} if choice.side else {"", *COLOURS}
+        key = choice.side, *(state[each.name] for each in self.of.choices if each.side in own)
         if key not in self._stored:
             try:
                 steps = self.of.marks(state, choice.side)
@@ -394,8 +387,13 @@ class Instrument(widgets.VBox):
         self._execute(f"{before}; if (window.leakAtlas) {call}; else ask(root, 'script')")
 
     def _pointed(self, change: dict[str, Any]) -> None:
-        """The browser asks for the script, or says where the pointers are."""
+        """The browser asks for the script, or whether Python lives, or says where the pointers
+        are.
+        """
         said = json.loads(change["new"] or "{}")
+        if "alive" in said:
+            self._answer.value = said["alive"]
+            return
         if "ask" in said:
             self._listening = True
             return self._show(script())
@@ -406,13 +404,17 @@ class Instrument(widgets.VBox):
 
     @property
     def picture(self) -> bytes:
-        """The figure as PNG. Raises BadInput where nothing is stored."""
+        """The figure as a small PNG. Raises BadInput where nothing is stored."""
         import vl_convert
+        from PIL import Image
 
         if not self.rows:
             raise BadInput("nothing is stored of this: hand the explorer's steps to lab.realize")
         spec = self.of.chart(self.state, self.rows, narrow=False) | {"datasets": self.rows}
-        return vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=1.5)
+        raw = vl_convert.vegalite_to_png(spec, vl_version=VEGA_LITE, scale=1.5)
+        whole = Image.open(io.BytesIO(raw)).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        whole.save(packed := io.BytesIO(), "PNG", optimize=True)
+        return packed.getvalue()
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, Any]:
         """The widget, and for a page without a kernel its picture and its sentences."""
@@ -420,6 +422,10 @@ class Instrument(widgets.VBox):
         made["text/plain"] = "\n".join(self.of.sentences(self.state, self.rows))
         if self.rows:
             made["image/png"] = b64encode(self.picture).decode()
+            if place := os.environ.get("LEAK_ATLAS_FIGURES"):  # a batch's, which makes a page
+                from leak_atlas.explore.page import packet
+
+                files.write(live.packet(Path(f"{place}.html")), packet(self.of, self.state))
         return made
 
     def _export(self) -> None:

@@ -5,48 +5,28 @@ and B, are shown next to each other.
 
     start = Setting(Data(), Halves(1000), Model("resnet10", width=8), Schedule(20), models=4)
     layers.explorer(start, start.but("architecture", "vgg11"), moments=[2, 5, 10])
-
-A sample carries a cell's disparity as far as its distance exceeds those of the samples that both
-networks have seen. That share is its *rank*; the AUC is the mean rank of the unseen samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from leak_atlas import BadInput
 from leak_atlas.explore import charts
 from leak_atlas.explore.charts import Chart, by
 from leak_atlas.explore.instrument import Choice, Description, Instrument, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
+from leak_atlas.explore.probe import BOTH, MEASURES, ONE, SHOWN, Row, Side
 from leak_atlas.explore.setting import FACTORS, Setting, choices, names, takes, word
 from leak_atlas.explore.shelf import Shelf
-from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Arrays
-from leak_atlas.recipe import CrossEntropy, Objective, Step
+from leak_atlas.recipe import Attack, CrossEntropy, Objective, Step, registry
 
-MEASURES = {
-    "distance": "euclidean",
-    "direction": "direction",
-    "length": "length",
-    "length difference": "length difference",
-}
-MEANINGS = {
-    "distance": "Euclidean distance of the features in M_all and in M_h1 (the paper's)",
-    "direction": "1 - cosine of the features in M_all and in M_h1",
-    "length": "length of the features in M_h1",
-    "length difference": "length of the features in M_all minus that in M_h1",
-}
+GROUPS = {BOTH: charts.GREY, ONE: charts.PURPLE}
 LABELS = {"training": "defence"}  # of a factor, where it is another word
 MAIN = ("data set", "architecture", "training", "augmentation")
-BOTH, ONE = "seen by both networks", "seen by M_all alone"
-GROUPS = {BOTH: charts.GREY, ONE: charts.PURPLE}
-SHOWN = 9  # samples in a strip
-SideRows: TypeAlias = tuple[list[dict[str, Any]], list[dict[str, Any]]]  # cells and paths
 
 
 class Layers(Description):
@@ -58,8 +38,8 @@ class Layers(Description):
     title = "Which stage shows membership, and when?"
     question = "In which stage do two networks differ on the samples that only one has seen?"
     hint = (
-        "Point at a cell to read its AUC; click it to see who carries it; click a picture to follow"
-        " that sample through the stages. Play runs over the epochs."
+        "Point at a cell to read its AUC; one in brackets could be chance. Click it to see the samples"
+        " that stand out; click a picture to follow that sample through the stages."
     )
 
     def __init__(
@@ -70,7 +50,7 @@ class Layers(Description):
         objectives: Mapping[str, Objective] | None = None,
     ) -> None:
         self._begun, self._moments = {"A": first, "B": second}, tuple(moments)
-        self._shelf, self._made = Shelf(), dict[Any, SideRows]()
+        self._shelf, self._made = Shelf(), dict[Any, Side]()
         self.choices = [
             _choice(letter, factor, self._begun[letter], objectives or {"none": CrossEntropy()})
             for letter, factor in product(COLOURS, [*MAIN, *(f for f in FACTORS if f not in MAIN)])
@@ -85,11 +65,11 @@ class Layers(Description):
         can be no such networks.
         """
         setting = self._begun[letter]
+        own = [each for each in self.choices if each.side == letter]
+        changed = [each for each in own if state[each.name] != each.start]
         try:
-            for choice in self.choices:
-                if choice.side == letter and state[choice.name] != choice.start:
-                    value = choice.options[state[choice.name]]
-                    setting = setting.but(_factor(choice), value)
+            for choice in changed:
+                setting = setting.but(_factor(choice), choice.options[state[choice.name]])
             setting.probe()
         except BadInput as error:
             raise BadInput(f"{letter}: {error}") from error
@@ -113,44 +93,66 @@ class Layers(Description):
             found |= {_name(letter, factor) for factor in FACTORS if not takes(setting, factor)}
         return found
 
+    def published(self) -> dict[str, State]:
+        """A and B of the notebook, and A next to itself with each other defence."""
+        own = {each.name: each for each in self.choices if each.side == "A"}
+        alike = {f"B{name[1:]}": choice.start for name, choice in own.items()}
+        defence = own["A_training"]
+        others = [each for each in defence.options if each != defence.start]
+        pairs = {"A and B of the notebook": State()}
+        pairs |= {f"A with {each} as B": alike | {"B_training": each} for each in others}
+        return {
+            f"{label}, {parts}": changed | {"parts": parts}
+            for parts in ("stages", "blocks")
+            for label, changed in pairs.items()
+        }
+
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
         settings = {letter: self.setting(state, letter) for letter in COLOURS}
-        made: dict[str, list[dict[str, Any]]] = {"cells": [], "paths": []}
-        samples = set()
-        for letter, setting in settings.items():
-            if found := self._side(setting, state["parts"]):
-                cells, paths = found
-                made["cells"] += [{"side": letter} | row for row in cells]
-                made["paths"] += [{"side": letter} | row for row in paths]
-                samples |= {(setting.data, row["sample"]) for row in paths}
-        if not made["cells"]:
+        found = {letter: self._side(each, state["parts"]) for letter, each in settings.items()}
+        sides = {letter: side for letter, side in found.items() if side}
+        if not sides:
             return {}
-        made["pictures"] = [
-            charts.picture(*each) for each in sorted(samples, key=lambda each: each[1])
+        cells = [{"side": letter} | row for letter, side in sides.items() for row in side.cells]
+        shown = {(row["measure"], sample) for row in cells for sample in row["sample"]}
+        paths = [
+            {"side": letter, "measure": measure, "sample": sample} | path
+            for letter, side in sides.items()
+            for measure, sample in sorted(shown)
+            if (path := side.path(measure, sample))
         ]
-        return made
+        data = {settings[letter].data.name: settings[letter].data for letter in sides}
+        known = charts.portraits(data, sorted({sample for _, sample in shown}))
+        return {"cells": cells, "paths": paths, "pictures": known}
 
-    def _side(self, setting: Setting, parts: Any) -> SideRows | None:
-        """Cells and paths of what is stored of a side, made once."""
-        results = {}
+    def _side(self, setting: Setting, parts: Any) -> Side | None:
+        """What is stored of a side; made once."""
+        found: dict[str, dict[int, list[Arrays]]] = {}
         for moment in setting.moments(self._moments):
-            if found := self._shelf.results(setting.distances(moment, parts)):
-                results[moment or setting.schedule.epochs] = found
-        key = setting, parts, *results
-        if results and key not in self._made:
-            self._made[key] = _side_rows(setting.data.name, results)
+            steps: dict[str, Sequence[Step]] = {
+                "distance": setting.distances(moment, parts),
+                "distance after rotation": setting.similarities(moment, parts),
+                "membership probe": setting.memberships(moment) if parts == "stages" else [],
+            }
+            for kind, each in steps.items():
+                if each and (results := self._shelf.results(each)):
+                    found.setdefault(kind, {})[moment or setting.schedule.epochs] = results
+        key = setting, parts, *((kind, *by_epoch) for kind, by_epoch in found.items())
+        if "distance" in found and key not in self._made:
+            self._made[key] = Side(setting, found)
         return self._made.get(key)
 
     # ------------------------------------------------------------ figure
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
         parts, epochs = _axes(rows)
+        measures = list(dict.fromkeys(row["measure"] for row in rows["cells"]))
         usual = [row for row in rows["cells"] if row["measure"] == "distance"]
-        strongest = _strongest(usual, epochs[-1])
+        strongest = _strongest([row for row in usual if row["epoch"] == epochs[-1]])
         return [
-            Pointer("measure", "measure", list(MEASURES), "distance"),
+            Pointer("measure", "measure", measures, "distance"),
             Pointer("epoch", "cell_epoch", epochs, strongest["epoch"], slider=True, play=True),
             Pointer("part", "cell_part", parts, strongest["part"], label=state["parts"][:-1]),
             Pointer("sample", "sample_sample", [], strongest["sample"][0], hidden=True),
@@ -158,52 +160,61 @@ class Layers(Description):
 
     def sentences(self, state: State, rows: Rows) -> list[str]:
         settings = [self.setting(state, letter) for letter in COLOURS]
-        said = []
+        measure = state.get("measure", "distance")
+        said = [f"{measure.capitalize()}: {MEASURES[measure]}."] if rows else []
         for letter, name in zip(COLOURS, names(*settings), strict=True):
-            measure = state.get("measure", "distance")
-            mine = [
-                r for r in rows.get("cells", []) if r["side"] == letter and r["measure"] == measure
-            ]
-            if not mine:
-                said.append(f"{letter} ({name}) is not stored yet.")
-                continue
-            most = _strongest(mine)
-            said.append(
-                f"{letter} ({name}): by {measure}, {most['part']} at epoch {most['epoch']} shows most:"
-                f" AUC {most['auc']:.2f}, 95 % interval {most['low']:.2f} to {most['high']:.2f};"
-                f" {most['meaning']}."
-            )
+            mine = [row for row in rows.get("cells", []) if row["side"] == letter]
+            own = [row for row in mine if row["measure"] == measure]
+            if own:
+                most, stage = _strongest(own, ""), _strongest(own)
+                then = "" if stage is most else f"; among {state['parts']}, {_shows(stage)}"
+                text = f"{letter} ({name}): furthest from chance is {_shows(most)}{then}."
+            elif mine:
+                text = f"{letter} ({name}): {measure} is not stored yet."
+            else:
+                text = f"{letter} ({name}) is not stored yet."
+            said.append(text + self._leak(settings["AB".index(letter)]))
         return said
 
+    def _leak(self, setting: Setting) -> str:
+        """How accurate the networks M_h1 are, and how much they leak to a threshold attack."""
+        *signals, attack = setting.attacked()
+        found = isinstance(attack, Attack) and self._shelf.outcome(signals, attack)
+        if not found:
+            return ""
+        accuracy, auc = found["accuracy"].value, found["auc"].value
+        return f" M_h1's test accuracy is {accuracy:.2f}, its confidence attack's AUC {auc:.2f}."
+
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
-        parts, epochs = _axes(rows)
+        parts, _ = _axes(rows)
         cell = charts.selection("cell", "rect", epoch=state["epoch"], part=state["part"])
         sample = charts.selection("sample", "image", sample=state["sample"])
         width = 270 if narrow else 400
-        lines: list[dict[str, Chart]] = [{}, {}, {}, {}]
+        lines: list[dict[str, Chart]] = [{}, {}, {}, {}, {}]
         settings = [self.setting(state, each) for each in COLOURS]
-        for letter, name in zip(COLOURS, names(*settings), strict=True):
+        for letter, name, setting in zip(COLOURS, names(*settings), settings, strict=True):
             near = charts.where(f"datum.side == '{letter}' && datum.measure == measure")
             side, paths = charts.rows("cells", near), charts.rows("paths", near)
+            here = charts.on(side, charts.chosen("cell"))
             lines[0][f"{letter}: {name}"] = charts.heat(
                 side,
                 [cell],
                 by("epoch:O", axis={"labelAngle": 0}),
-                by("part:N", sort=parts, title=None),
+                by("part:N", sort=parts, title=state["parts"][:-1]),
                 "datum.side + ', ' + datum.part + ', epoch ' + datum.epoch",
                 width=width,
                 height=26 * len(parts),
             )
-            here = charts.on(side, charts.chosen("cell"))
             lines[1][f"{letter}: samples at the chosen cell"] = charts.distribution(
-                here, GROUPS, "value at the chosen cell", width=width, height=110
+                here, GROUPS, "value of the measure", width=width, height=110
             )
-            tips = [by("label:N", title="sample"), by("rank:Q", title="rank among the seen, %")]
-            lines[2][f"{letter}: unseen samples that carry it most"] = charts.strip(
+            tips = [by("label:N", title="sample"), by("rank:Q", title="% of seen samples below it")]
+            lines[2][f"{letter}: unseen samples that stand out most"] = charts.strip(
                 here, sample, ["sample", "rank"], tips, width, SHOWN
             )
-            own = _axes(rows, letter)[0]
-            lines[3][f"{letter}: path of the chosen sample"] = _path(paths, own, epochs, width)
+            own = _axes(rows, letter)
+            lines[3][f"{letter}: path of the chosen sample"] = _path(paths, *own, width)
+            lines[4][f"{letter}: the chosen cell, class by class"] = _classes(here, setting, width)
         shown = [charts.side_by_side(line, narrow) for line in lines]
         words = f"AUC by {state['parts'][:-1]} and epoch, A next to B"
         return charts.page(shown, words, [{"name": "measure", "value": state["measure"]}])
@@ -257,47 +268,6 @@ def _choice(
     )
 
 
-# ---------------------------------------------------------------- rows of a side
-
-
-def _side_rows(data: str, results: Mapping[int, Sequence[Arrays]]) -> SideRows:
-    """Cells and paths of one probe; `results` has an array for each pair, by epoch."""
-    first = next(iter(results.values()))
-    parts = bytes(first[0]["parts"]).decode().split("\n")
-    _, seen = disparity.read(first)
-    unseen = [~half for half in seen]
-    names = np.array([f"{data} {index}" for index in first[0]["index"][first[0]["seen_a"]]])
-    cells, paths = [], []
-    for measure, field in MEASURES.items():
-        by_epoch = [disparity.measured(found, field) for found in results.values()]
-        values = [np.concatenate(own) for own in zip(*by_epoch, strict=True)]
-        ranks = [charts.ranks(own, half) for own, half in zip(values, seen, strict=True)]
-        new, old = charts.mean_where(ranks, unseen), charts.mean_where(ranks, seen)
-        pooled = np.concatenate(values, axis=1)
-        halves = {BOTH: np.concatenate(seen), ONE: np.concatenate(unseen)}
-        shown = set[int]()
-        places, aucs = product(results, parts), disparity.profile(values, seen)
-        for row, ((epoch, part), auc) in enumerate(zip(places, aucs, strict=True)):
-            sign = 1 if auc.value >= 0.5 else -1
-            order = np.argsort(-sign * new[row], kind="stable")[:SHOWN]  # NaN stands last
-            shown |= set(order.tolist())
-            cells.append(
-                {
-                    "measure": measure,
-                    "epoch": epoch,
-                    "part": part,
-                    "meaning": charts.meaning(auc, "unseen samples have", "values here"),
-                }
-                | charts.interval(auc)
-                | charts.histogram(pooled[row], halves)
-                | {"sample": names[order].tolist(), "rank": charts.listed(new[row, order])}
-            )
-        for at in sorted(shown):
-            own = {"unseen": charts.listed(new[:, at]), "seen": charts.listed(old[:, at])}
-            paths.append({"measure": measure, "sample": str(names[at])} | own)
-    return cells, paths
-
-
 # ---------------------------------------------------------------- figure
 
 
@@ -308,37 +278,63 @@ def _axes(rows: Rows, side: str = "AB") -> tuple[list[str], list[int]]:
     return sorted(parts, key="head".__eq__), sorted({row["epoch"] for row in cells})
 
 
-def _strongest(cells: list[dict[str, Any]], epoch: int | None = None) -> dict[str, Any]:
-    """The cell furthest from chance, by its own distance; the head and the stem are none."""
-    stages = [row for row in cells if row["part"].startswith("stage")] or cells
-    here = [row for row in stages if epoch is None or row["epoch"] == epoch]
-    return max(here, key=lambda row: abs(row["auc"] - 0.5))
+def _strongest(cells: Sequence[Row], parts: str = "stage") -> Row:
+    """The cell furthest from chance among parts whose names begin so."""
+    own = [row for row in cells if row["part"].startswith(parts)] or cells
+    return max(own, key=lambda row: abs(row["auc"] - 0.5))
+
+
+def _shows(row: Row) -> str:
+    numbers = f"AUC {row['auc']:.2f}, 95 % interval {row['low']:.2f} to {row['high']:.2f}"
+    open_ = ", could be chance" if row["low"] <= 0.5 <= row["high"] else ""
+    return f"{row['part']} at epoch {row['epoch']} ({numbers}{open_})"
 
 
 def _path(paths: Chart, parts: list[str], epochs: list[int], width: int) -> Chart:
     """One sample's rank through the parts; a line an epoch, the chosen epoch's strong."""
-    folded = {"fold": ["unseen", "seen"], "as": ["when", "rank"]}
+    groups = {"not seen by M_h1": charts.PURPLE, "seen by M_h1": charts.GREY}
+    words = dict(zip(("unseen", "seen"), groups, strict=True))
     known = charts.on(
         paths,
         charts.chosen("sample"),
         charts.unfold("unseen", "seen"),
         charts.calculate(
             part=f"{parts}[(datum.place - 1) % {len(parts)}]",
-            epoch=f"{epochs}[floor((datum.place - 1) / {len(parts)})]",
+            epoch=f"{epochs}[floor((datum.place - 1) / {max(len(parts), 1)})]",
         ),
-        folded,
+        {"fold": ["unseen", "seen"], "as": ["when", "rank"]},
+        charts.calculate(when=f"{words}[datum.when]"),
     )
-    axis = {"tickCount": 3, "labelExpr": "datum.value + ' %'"}
-    up = by("rank:Q", scale={"domain": [0, 100]}, title="rank among the seen", axis=axis)
-    scale = charts.colours({"unseen": charts.PURPLE, "seen": charts.GREY})
-    legend = {"title": "by M_h1", "orient": "top"}
+    scale = {"domain": [0, 100]}
+    up = by("rank:Q", scale=scale, title="rank: % of seen below", axis={"tickCount": 3})
     lines = charts.mark(
         "line",
         {"point": True},
         x=by("part:N", sort=parts, title=None, axis={"labelAngle": 0}),
         y=up,
-        color=by("when:N", scale=scale, legend=legend),
+        color=by("when:N", scale=charts.colours(groups), legend=charts.LEGEND),
         detail=by("epoch:N"),
         opacity={"condition": {"test": "datum.epoch == cell_epoch", "value": 1}, "value": 0.15},
     )
-    return charts.layers(known, lines, width=width, height=130)
+    whose = charts.on(paths, charts.chosen("sample"), charts.PICTURES)
+    return charts.layers(known, lines, charts.portrait(whose), width=width, height=130)
+
+
+def _classes(cells: Chart, setting: Setting, width: int) -> Chart:
+    """The AUC of each class; a dot is a pair of networks, the line their mean."""
+    names = list(registry.find(setting.data.name).classes)
+    pairs = setting.models
+    known = charts.on(
+        cells,
+        charts.unfold("by_class"),
+        charts.calculate(label=f"{names}[floor((datum.place - 1) / {pairs})]"),
+    )
+    up = by("by_class:Q", scale={"domain": [0, 1]}, title="AUC", axis={"tickCount": 3})
+    across = by("label:N", sort=names, title=None, axis={"labelAngle": -35, "labelLimit": 70})
+    tips = [by("label:N", title="class"), by("by_class:Q", title="AUC in a pair")]
+    dots = charts.mark("circle", {"size": 22, "color": charts.GREY}, x=across, y=up, tooltip=tips)
+    look = {"thickness": 2.5, "color": charts.INK}
+    means = charts.mark("tick", look, x=across, y=up | {"aggregate": "mean"})
+    dashed = {"strokeDash": [3, 3], "aria": False}
+    chance = charts.mark("rule", dashed, y={"datum": 0.5})
+    return charts.layers(known, chance, dots, means, width=width, height=110)

@@ -1,4 +1,4 @@
-"""How explorers look: words, colours, marks of what is stored, and samples as pictures."""
+"""How explorers look: words, colours, marks of what is stored, pictures of samples."""
 
 from __future__ import annotations
 

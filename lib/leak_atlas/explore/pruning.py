@@ -64,7 +64,7 @@ class Pruning(Description):
     question = title
     hint = (
         "Click a class to see its members and those who are exposed most; click a picture to follow that"
-        " sample through the sparsities. A grey number could be chance."
+        " sample through the sparsities. A number in brackets could be chance."
     )
 
     def __post_init__(self) -> None:
@@ -160,7 +160,7 @@ class Pruning(Description):
             "layers": stages,
             "paths": paths,
             "outcomes": self._shelf.outcomes(measured),
-            "pictures": [charts.picture(self.setup.data, name) for name in sorted(samples)],
+            "pictures": charts.portraits({self.setup.data.name: self.setup.data}, sorted(samples)),
         }
 
     # ------------------------------------------------------------ figure

@@ -143,7 +143,7 @@ class Samples(Description):
         numbered = {"rank": range(1, len(visits) + 1), "visits": visits}
         return {
             "members": charts.records(columns),
-            "pictures": [charts.picture(study.data, name) for name in names],
+            "pictures": charts.portraits({study.data.name: study.data}, names),
             "ranks": charts.records(numbered),
             "exposure": exposed,
             "outcomes": self._shelf.outcomes(measured),

@@ -6,12 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any, Literal, get_args, get_type_hints
 
 from leak_atlas import BadInput, recipe
-from leak_atlas.recipe import Augment, Data, Distance, Model, Objective, Step, registry
+from leak_atlas.recipe import (
+    Augment,
+    Data,
+    Distance,
+    Model,
+    Objective,
+    Similarity,
+    StageMembership,
+    Step,
+    registry,
+)
 
 Parts = Literal["stages", "blocks"]
 
@@ -77,17 +87,23 @@ class Setting(recipe.Setup):
         )
 
     def probe(self) -> tuple[recipe.Pair, ...]:
-        return self.pairs(self.objective)
+        return _pairs(self)
+
+    def _at(self, moment: int | None) -> list[recipe.Pair]:
+        """The pairs after epoch `moment`; None: at the end."""
+        return [pair if moment is None else pair.at(moment) for pair in self.probe()]
 
     def distances(self, moment: int | None = None, parts: Parts = "stages") -> list[Distance]:
-        """One a pair, after epoch `moment`; None: at the end."""
-        return [
-            (pair if moment is None else pair.at(moment)).distance(parts) for pair in self.probe()
-        ]
+        """One a pair."""
+        return [pair.distance(parts) for pair in self._at(moment)]
 
-    def floors(self) -> list[Distance]:
-        """Between seeds on the same data, at the end, stage by stage."""
-        return list(recipe.seed_floors(self.probe()))
+    def similarities(self, moment: int | None = None, parts: Parts = "stages") -> list[Similarity]:
+        """What the best rotation of channels leaves of each pair's distances."""
+        return [pair.similarity(parts) for pair in self._at(moment)]
+
+    def memberships(self, moment: int | None = None) -> list[StageMembership]:
+        """An attack on the features of each M_h1, stage by stage."""
+        return [StageMembership(pair.half) for pair in self._at(moment)]
 
     def attacked(self) -> list[Step]:
         """What the networks that know half of the pool say in the end, and a threshold attack on
@@ -97,9 +113,6 @@ class Setting(recipe.Setup):
         attack = [halves.attack(ATTACKER)] if len(halves) > 1 else []
         return [*halves.signals(), *attack]
 
-    def anatomy(self) -> recipe.Anatomy:
-        return recipe.Anatomy(self.data, self.model)
-
     def moments(self, wanted: Iterable[int]) -> list[int | None]:
         """Those of the epochs that come before the last, and the end."""
         return [*sorted({moment for moment in wanted if 0 < moment < self.schedule.epochs}), None]
@@ -108,13 +121,17 @@ class Setting(recipe.Setup):
         """Everything that can be looked at. Epochs are asked for at once: one that comes late
         trains again.
         """
-        looks = [(moment, parts) for moment in self.moments(moments) for parts in get_args(Parts)]
-        return [
-            *(d for look in looks for d in self.distances(*look)),
-            *self.floors(),
-            self.anatomy(),
-            *self.attacked(),
-        ]
+        made: list[Step] = []
+        for moment in self.moments(moments):
+            made += self.memberships(moment)
+            for parts in get_args(Parts):
+                made += [*self.distances(moment, parts), *self.similarities(moment, parts)]
+        return [*made, *self.attacked()]
+
+
+@lru_cache(maxsize=512)
+def _pairs(setting: Setting) -> tuple[recipe.Pair, ...]:
+    return setting.pairs(setting.objective)
 
 
 def _can(make: Callable[[], Any]) -> bool:

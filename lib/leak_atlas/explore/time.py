@@ -132,7 +132,7 @@ class Time(Description):
         return {
             "samples": charts.records(columns),
             "mean": charts.records(mean),
-            "pictures": [charts.picture(study.data, name) for name in names],
+            "pictures": charts.portraits({study.data.name: study.data}, names),
         }
 
     # ------------------------------------------------------------ figure

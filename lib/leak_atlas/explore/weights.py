@@ -61,8 +61,8 @@ class Weights(Description):
     title = "Which weights does a score select?"
     question = "Which weights does a score select, and what does rewinding them do to accuracy and leakage?"
     hint = (
-        "A number says how many times as many weights are selected as by chance; a grey one could be"
-        " chance. Point at a cell to read its interval. Click it to see what comes of rewinding at"
+        "A number says how many times as many weights are selected as by chance; a number in brackets"
+        " could be chance. Point at a cell to read its interval. Click it to see what comes of rewinding at"
         " its r. Play runs over r."
     )
 
@@ -156,7 +156,9 @@ class Weights(Description):
         here = [row for row in rows["cells"] if row["at"] == self.rate]
         part = max(here, key=itemgetter("times"))["part"]
         return [
-            Pointer("r", "cell_at", self._rates, self.rate, slider=True, play=True),
+            Pointer(
+                "r", "cell_at", self._rates, self.rate, "r, share rewound", slider=True, play=True
+            ),
             Pointer("part", "cell_part", parts, part, label=state["rows"][:-1]),
         ]
 
@@ -184,13 +186,13 @@ class Weights(Description):
             "cells",
             [charts.selection("cell", "rect", at=state["r"], part=state["part"])],
             across,
-            by("part:N", sort=parts, title=None),
+            by("part:N", sort=parts, title=state["rows"][:-1]),
             "datum.side + ', ' + datum.part + ', r = ' + datum.at",
             TIMES,
             width=270 if narrow else 400,
         )
         others = list(self.references(state["defence"]))
-        results = charts.outcomes(others, across, "cell_at", width=270)
+        results = charts.outcomes(others, across, "cell_at", width=270 if narrow else 237)
         lines = [charts.side_by_side(line, narrow) for line in (maps, results)]
         return charts.page(lines, "weights that two scores select, and what rewinding does")
 

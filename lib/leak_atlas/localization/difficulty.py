@@ -149,21 +149,6 @@ def _mean(values: NDArray, side: BoolArray) -> FloatArray:
     return np.where(known, means, np.median(means[known]))
 
 
-def ranks_within_class(values: FloatArray, label: IntArray) -> FloatArray:
-    """Ranks of `values (..., n)` within each class, as shares of it between 0 and 1.
-
-    Differences between classes are removed.
-    """
-    from scipy.stats import rankdata
-
-    shares = np.empty(values.shape)
-    for number in np.unique(label):
-        own = label == number
-        ranks = rankdata(values[..., own], axis=-1)
-        shares[..., own] = (ranks - 0.5) / own.sum()
-    return shares
-
-
 def mean_loss_until(answers: Mapping[int, Sequence[Arrays]]) -> FloatArray:
     """Mean loss of each sample until each checkpoint but the initialisation, `(E, n)`.
 

@@ -65,6 +65,26 @@ def read(
     return measured(results, measure), halves
 
 
+# --- one sample ---------------------------------------------------------------------------------
+
+
+def memory_of_samples(results: Sequence[Arrays], measure: str = "euclidean") -> FloatArray:
+    """How much farther apart each sample's features are where M_h1 did not see it, `(P, n)`.
+
+    In each pair and part a sample has the share of the samples at smaller distances. The mean over
+    pairs whose M_h1 did not see it, minus the mean over the others: 0 in the mean where features
+    show no membership. NaN for a sample that all saw, or none. `measure` as `measured`.
+    """
+    distances, seen = read(results, measure)
+    everyone = np.zeros(distances[0].shape[1], np.int_)
+    places = np.stack([audit.ranks_within(each, everyone) for each in distances])  # (pairs, P, n)
+    known = np.stack(seen)[:, None].astype(float)
+    with np.errstate(invalid="ignore"):
+        inside = (places * known).sum(axis=0) / known.sum(axis=0)
+        outside = (places * (1 - known)).sum(axis=0) / (1 - known).sum(axis=0)
+    return np.asarray(outside - inside)
+
+
 # --- AUC of each part ---------------------------------------------------------------------------
 
 

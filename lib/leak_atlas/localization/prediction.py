@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leak_atlas.audit import Estimate, FloatArray, IntArray, rank_correlation
-from leak_atlas.localization.difficulty import ranks_within_class
+from leak_atlas.audit import Estimate, FloatArray, IntArray, rank_correlation, ranks_within
 from leak_atlas.localization.over_time import Trajectory, jackknife
 from leak_atlas.localization.trajectories import (
     Rule,
@@ -82,7 +81,7 @@ def correlations_with_risk(
         still = plane(noise, rule, "fitted")
         risk = advantage(path)[-1]
         speed = encoding_speed(path, one.epochs) - encoding_speed(still, noise.epochs)
-        ranked = ranks_within_class(hard, label), ranks_within_class(risk, label)
+        ranked = ranks_within(hard, label), ranks_within(risk, label)
         correlations = [
             rank_correlation(hard, risk),
             rank_correlation(hard, speed),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from leak_atlas import BadInput
+from leak_atlas import BadInput, nearest
 from leak_atlas.data import augmentation
 from leak_atlas.data.designs import Role
 from leak_atlas.data.resident import Resident
@@ -20,7 +20,7 @@ from leak_atlas.engine.digests import generic
 from leak_atlas.models import Net
 from leak_atlas.models.subject import Subject
 from leak_atlas.models.transformer import Attention
-from leak_atlas.recipe import Schedule, Score, Shuffled, Updated
+from leak_atlas.recipe import Confined, Schedule, Score, Shuffled, Updated
 from leak_atlas.recipe.criteria import (
     SNIP,
     Change,
@@ -345,6 +345,22 @@ def _(step: Shuffled, of: Of) -> Arrays:
     for name, array in arrays.items():
         if "/" not in name:
             arrays[name] = draws.permutation(array.ravel()).reshape(array.shape)
+    return arrays
+
+
+@compute.register(Confined)
+def _(step: Confined, of: Of) -> Arrays:
+    (score,) = step.parents()
+    arrays = dict(store.read(score.key).arrays)
+    names = [name for name in arrays if "/" not in name]
+    parts = list(dict.fromkeys(name.partition(".")[0] for name in names))
+    if step.start not in parts:
+        raise BadInput(f"no part '{step.start}' has scores{nearest(step.start, parts)}")
+    least = min(float(arrays[name].min()) for name in names)
+    behind = parts[parts.index(step.start) :]
+    for name in names:
+        if (name.partition(".")[0] in behind) == step.before:
+            arrays[name] = np.full_like(arrays[name], least - 1)
     return arrays
 
 

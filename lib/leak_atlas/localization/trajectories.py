@@ -111,6 +111,25 @@ def advantage(path: FloatArray) -> FloatArray:
     return path[:, 1] - path[:, 0]
 
 
+def encoding_epoch(
+    path: FloatArray,
+    epochs: IntArray,
+    part: float = 0.5,
+    least: float = 0.2,
+) -> FloatArray:
+    """The epoch at which each sample first has a part of its last advantage, `(n,)`.
+
+    Linear between checkpoints. `path (E, 2, n)` is a plane. A sample whose last advantage is below
+    `least` is not encoded: NaN.
+    """
+    gained = advantage(path)
+    reached = np.full(gained.shape[1], np.nan)
+    for sample, own in enumerate(gained.T):
+        if own[-1] >= least:
+            reached[sample] = _when_reached(part * own[-1], own, epochs)
+    return reached
+
+
 def states(path: FloatArray) -> IntArray:
     """The state of each sample at each checkpoint, `(E, n)`.
 

@@ -384,8 +384,8 @@ class Pair:
     def distance(self, parts: Parts = "stages") -> Distance:
         return Distance(self.whole, self.half, parts)
 
-    def similarity(self) -> Similarity:
-        return Similarity(self.whole, self.half)
+    def similarity(self, parts: Parts = "stages") -> Similarity:
+        return Similarity(self.whole, self.half, parts)
 
 
 def seed_floors(pairs: tuple[Pair, ...], parts: Parts = "stages") -> tuple[Distance, ...]:

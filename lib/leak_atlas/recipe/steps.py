@@ -32,6 +32,7 @@ from leak_atlas.recipe.subjects import (
 
 __all__ = [
     "At",
+    "Confined",
     "Edit",
     "Freeze",
     "FreezeWeights",
@@ -143,8 +144,9 @@ class State(Step):
         scope: Scope = "global",
         norms: bool = True,
         head: bool = True,
+        largest: bool = False,
     ) -> Prune:
-        return Prune(self, sparsity, by, scope, norms=norms, head=head)
+        return Prune(self, sparsity, by, scope, largest, norms, head)
 
     def prune_filters(self, sparsity: float, by: Filters = "l1") -> PruneFilters:
         return PruneFilters(self, sparsity, by)
@@ -445,6 +447,9 @@ class Score(Step):
     def shuffle(self, seed: int = 0) -> Shuffled:
         return Shuffled(self.of, self.criterion, seed)
 
+    def confine(self, start: str, before: bool = False) -> Confined:
+        return Confined(self.of, self.criterion, start, before)
+
 
 class Shuffled(Score):
     """The same scores, permuted inside each tensor: of each layer the same number of weights is
@@ -456,6 +461,25 @@ class Shuffled(Score):
     """
 
     seed: int = 0
+
+    def parents(self) -> Iterator[Step]:
+        yield Score(self.of, self.criterion)
+
+    def operations(self, count: Count) -> float:
+        return 0.0
+
+
+class Confined(Score):
+    """The same scores in part `start` of the network and in all after it; elsewhere each is below
+    all of these.
+
+    So the weights with the largest scores lie there, as long as no larger share is asked for. With
+    `before` the scores of the parts before `start` stay instead. Result: as the score's, which is
+    computed (or looked up) first.
+    """
+
+    start: str = "stage4"
+    before: bool = False
 
     def parents(self) -> Iterator[Step]:
         yield Score(self.of, self.criterion)

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from leak_atlas import BadInput
 from leak_atlas.audit import Row, Rows
 from leak_atlas.engine import files
-from leak_atlas.report import ledger, summary
+from leak_atlas.report import ledger, live, summary
 from leak_atlas.report.markup import PAGE, drawn
 from leak_atlas.report.papers import GROUPS, PAPERS, Paper, paper_of
 from leak_atlas.report.render import (
@@ -212,6 +212,9 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
         node = clean(files.notebook(run_folder / f"{name}.ipynb"), glossary)
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         files.write(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
+        packet = live.packet(run_folder / f"{name}.ipynb")
+        if packet.exists():
+            shutil.copy(packet, live.packet(place / f"{name}.ipynb"))
         known[name] = {key: entry[key] for key in KEPT}
         published.append(name)
     if not published:

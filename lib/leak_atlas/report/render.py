@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from leak_atlas.engine import files, paths
-from leak_atlas.report import ledger, summary
+from leak_atlas.report import ledger, live, summary
 from leak_atlas.report.markup import PAGE
 from leak_atlas.report.papers import paper_of
 
@@ -168,7 +168,7 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
 
     `more` is what `write_page` knows of its place.
     """
-    page = {"title": title, "home": home, "style": style(), "names": SUMMARIES}
+    page = {"title": title, "home": home, "style": style(), "names": SUMMARIES, "live": LIVE}
     page |= {"glossary": home.replace("index.html", GLOSSARY) if words().exists() else ""} | more
     shown = _as_read(clean(notebook))
     made = _exporter().from_notebook_node(shown, {"page": page})[0]
@@ -265,10 +265,17 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
     sources = [place.with_suffix(kind) for kind in (".py", ".ipynb")]
     known = (paths.PARAMS / folder.name).is_dir()  # not what users brought, or changed by -p
     mark = earlier(node, name)
+    up = "../" * name.count("/") + home
+    packet = files.text(live.packet(place)) if live.packet(place).exists() else ""
+    script = f"{up.rpartition('/')[0] or '.'}/{live.SCRIPT}" if packet else ""
+    if script:
+        files.write(place.parent / script, live.script())
     page = html(
         node,
         title,
-        "../" * name.count("/") + home,
+        up,
+        script=script,
+        packet=packet,
         name=name,
         paper=paper_of(name),
         command=f"make reproduce PROFILE={folder.name} ONLY={name}" if known else "",
@@ -308,5 +315,5 @@ def style() -> Markup:
     ]
     day, night = ("\n".join(lines) for lines in looks)
     return Markup(
-        f"{(PAGE / 'style.css').read_text()}\n{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}"
+        f"{(PAGE / 'style.css').read_text()}\n{live.style()}\n{day}\n@media (prefers-color-scheme: dark) {{\n{night}\n}}"
     )

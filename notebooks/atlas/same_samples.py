@@ -1,0 +1,336 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Do all measures expose the same samples?
+#
+# **Question.** The five papers name the exposed samples by different measures: an attack, a
+# memorization score, the distance of features, the epoch at which a sample is encoded, its
+# difficulty. Do they name the same samples? The question is ours.
+#
+# **Setup.** All measures judge the same 600 samples and the same architecture. Each is measured
+# twice, on networks that share nothing. Correlations between two measures are corrected for the
+# errors of both: divided by the root of the product of their reliabilities (Spearman 1904).
+#
+# **Controls.**
+#
+# 1. *Other networks*: two measures are compared across networks that share no error.
+# 2. *Difficulty*: samples are also ranked within strata of equal difficulty.
+# 3. *Class*: samples are also ranked within their class.
+
+# %% tags=["parameters"]
+data = "fashion-mnist-small"  # data set (leak-atlas data)
+pixels = 16  # side of the images, pixels, after area resize
+model = "resnet10"  # architecture
+width = 8  # channels of stage 1 (64 by the architecture)
+pool = 600  # samples from which each network draws half
+dev = 300  # samples outside the pool, not used here: the networks are those of `defences`
+reference = 300  # samples outside the pool, not used here
+test = 600  # test samples
+epochs = 12  # epochs of ordinary training
+stops = [1, 2, 3, 4, 5, 6, 8, 10]  # epochs at which LiRA attacks, too
+looks = [3, 6]  # epochs at which final exposure is predicted; among `stops`
+batch = 64  # samples a step
+lr = 0.005  # learning rate of Adam, cosine to 0
+networks = 32  # attacked networks; each half is attacked by itself
+judges = 16  # networks that give memorization score and difficulty
+score_epochs = 8  # epochs of each of them
+pairs = 12  # pairs of networks (M_all, M_h1) that give the distance of features
+halvings = 4  # random divisions of each kind of networks into halves
+rate = 0.1  # FPR across all samples that sets LiRA's threshold
+strata = 5  # strata of equal difficulty
+learnt = 0.6  # least test accuracy of a network that has learnt
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0]  # seed on which the rules were set
+precision = "fp32"  # fp32, or bf16 where the hardware has it
+
+# %%
+from dataclasses import replace
+
+import numpy as np
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.localization import disparity, over_time, prediction, trajectories
+
+lira, score, hard = "LiRA", "memorization score", "difficulty"
+early = "epoch of encoding"
+last_stage = "distance in stage 4"
+corrected = "rank correlation over samples, corrected for the errors of both measures"
+claims = report.claims(
+    report.Claim(
+        "memorized",
+        "LiRA and the memorization score expose the same samples (rank correlation above .8)",
+        quantity=f"{corrected}: LiRA with memorization score",
+        above=0.8,
+        margin=0.1,
+        ours=True,
+        control="networks of one measure are none of the other's",
+        headline=True,
+        fails="LiRA and the memorization score expose other samples (rank correlation below .8)",
+    ),
+    report.Claim(
+        "features",
+        "LiRA and the distance of features in stage 4 expose the same samples (above .5)",
+        quantity=f"{corrected}: LiRA with {last_stage}",
+        above=0.5,
+        margin=0.2,
+        ours=True,
+        control="the reliability of both measures",
+        headline=True,
+        fails="LiRA and the distance of features in stage 4 expose other samples (below .5)",
+    ),
+    report.Claim(
+        "beyond_difficulty",
+        "At equal difficulty, LiRA and the distance of features in stage 4 still expose the same samples (above .2)",
+        quantity=f"{corrected}, within strata of difficulty: LiRA with {last_stage}",
+        above=0.2,
+        margin=0.2,
+        ours="our control",
+        control="difficulty is that of judges, which neither measure uses",
+    ),
+    report.Claim(
+        "encoded_early",
+        "Exposed samples are encoded earlier than others",
+        quantity=f"{corrected}: LiRA with {early}",
+        below=0.0,
+        margin=0.2,
+        ours="after Dynamics",
+        control="both on other networks",
+    ),
+    report.Claim(
+        "loss_predicts",
+        f"At epoch {looks[-1]}, difficulty predicts final exposure better than LiRA does",
+        quantity=f"rank correlation with final exposure at epoch {looks[-1]}: {hard} minus LiRA",
+        above=0.0,
+        margin=0.1,
+        ours=True,
+        control="LiRA on other networks at the same epoch",
+    ),
+    regime={"member accuracy": 0.95, "test accuracy": learnt},
+)
+claims
+
+# %% [markdown]
+# ## Networks
+
+# %%
+setup = recipe.Setup(
+    recipe.Data(data, pixels),
+    recipe.RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference),
+    recipe.Model(model, width),
+    recipe.Schedule(epochs, batch, "adam", lr=lr),
+    networks,
+    seed,
+    precision,
+)
+ordinary = setup.trained()
+checkpoints = [*stops, epochs]
+attacks = []
+for halving in ordinary.halvings(halvings):
+    attacks.append([half.attack_over_time(recipe.LiRA(), checkpoints) for half in halving])
+
+# %% [markdown]
+# The judges' scores, and the distances of features between M_all, which trains on all samples, and
+# M_h1, which trains on half of them.
+
+# %%
+scores = setup.memorization(judges, schedule=replace(setup.schedule, epochs=score_epochs))
+divisions = [np.random.default_rng(k).permutation(judges) for k in range(halvings)]
+when = [*looks, score_epochs]
+
+
+def memorization(chosen, epoch):
+    """The scores by some judges after an epoch."""
+    states = recipe.Population(tuple(scores.models[k] for k in chosen))
+    return recipe.Memorization(states.at(epoch).states, "confidence")
+
+
+judged = []
+for order in divisions:
+    halves = np.array_split(order, 2)
+    judged.append([memorization(half, score_epochs) for half in halves])
+whole = {epoch: memorization(range(judges), epoch) for epoch in when}
+probe = recipe.ProbeStudy(setup.data, setup.model, replace(setup.schedule, nesterov=True), pool, pairs, seed, precision)
+distances = {}
+for epoch in [*looks, epochs]:
+    distances[epoch] = [pair.at(epoch).distance() for pair in probe.probes]
+comparison = lab.compare(
+    {"networks": ordinary},
+    {lira: recipe.LiRA()},
+    also=[attacks, judged, whole, distances, recipe.self_audit(ordinary)],
+)
+
+# %% [markdown]
+# ## One matrix
+# *Distance* is how much farther apart the features of M_all and M_h1 lie where M_h1 did not see the
+# sample. *Difficulty* is the error of judges that did not train on it, at the end of their training.
+# *Epoch of encoding* is when a sample first has half of its final exposure by LiRA. Left out: measures
+# on which halves do not agree. Strata of difficulty are those of the judges, so that at equal
+# difficulty little is left of the judges' own score.
+
+# %%
+results = comparison.results
+
+
+def by_lira(half):
+    """Final exposure and epoch of encoding of each sample, from one half of the networks."""
+    path = trajectories.plane(over_time.read(results, half), rate, "fitted")
+    reached = trajectories.encoding_epoch(path, np.array(checkpoints))
+    return {lira: trajectories.advantage(path)[-1], early: audit.filled(reached)}
+
+
+def by_judges(step):
+    """Memorization score and difficulty of each sample."""
+    return {score: results[step]["score"], hard: -results[step]["outside"]}
+
+
+def by_pairs(chosen, epoch):
+    """Distance of each sample's features in each stage."""
+    own = [results[distances[epoch][k]] for k in chosen]
+    memory = disparity.memory_of_samples(own)
+    return {name: audit.filled(each) for name, each in zip(own[0].parts, memory, strict=True)}
+
+
+# %%
+divided = []
+for k in range(halvings):
+    order = np.array_split(np.random.default_rng(k).permutation(pairs), 2)
+    both = []
+    for side in (0, 1):
+        found = by_lira(attacks[k][side]) | by_judges(judged[k][side])
+        for part, values in by_pairs(order[side], epochs).items():
+            if part.startswith("stage"):
+                found[f"distance in {part.replace('stage', 'stage ')}"] = values
+        both.append(found)
+    divided.append(both)
+names = list(divided[0][0])
+halves = []
+for both in divided:
+    halves.append([[found[name] for name in names] for found in both])
+
+# %%
+final = results[whole[score_epochs]]
+signals = results[ordinary.signals()[0]]
+labels = signals["labels"][np.isin(signals["index"], final["index"])]
+order = np.argsort(np.argsort(-final["outside"]))
+stratum = order * strata // pool
+everyone = audit.disattenuated(names, halves)
+in_class = audit.disattenuated(names, halves, labels)
+in_stratum = audit.disattenuated(names, halves, stratum)
+points = []
+others = [name for name in names if name != lira]
+kinds = {"all samples": everyone, "within classes": in_class, "equal difficulty": in_stratum}
+for kind, matrix in kinds.items():
+    for name in others:
+        points.append({"setting": name, "ranks": kind, "value": matrix.of(lira, name)})
+reliable = [row for row in points if row["value"].resolved] or points
+by_score = everyone.of(lira, score)
+report.against_paper(
+    reliable,
+    hue="ranks",
+    title=f"LiRA and the memorization score agree at {by_score.value:.2f}",
+    xlabel="rank correlation with exposure to LiRA, corrected for errors",
+)
+
+# %%
+rows = []
+for name in names:
+    row = {"measure": name, "reliability": everyone.reliability(name)}
+    for other in (lira, score, hard):
+        row[f"with {other}"] = everyone.of(name, other) if name != other else None
+    rows.append(row)
+report.table(
+    rows,
+    caption="Rank correlations, corrected for errors. Reliability: of two halves of the networks",
+    fold="Correlations of all measures",
+)
+
+# %% [markdown]
+# ## Who predicts the final exposure early, and at what cost?
+# Final exposure is that of one half of the networks by LiRA; no signal knows these networks. The
+# correlations are not corrected for errors.
+
+# %%
+moments = [*looks, epochs]
+read = []
+for pair in attacks:
+    chosen = [{epoch: half[epoch] for epoch in moments} for half in pair]
+    read.append([over_time.read(results, half) for half in chosen])
+known = [results[whole[epoch]] for epoch in when]
+stage_4 = [by_pairs(range(pairs), epoch)["stage4"] for epoch in moments]
+early_signals = {
+    hard: np.array([-one["outside"] for one in known]),
+    score: np.array([one["score"] for one in known]),
+    last_stage: np.array(stage_4),
+}
+foresight = prediction.foresight(read, early_signals, final["index"], rule=rate)
+
+# %%
+half_pool = pool / 2
+visits = {  # samples that one epoch of all networks behind a signal visits
+    "attack": networks / 2 * half_pool,
+    hard: sum(state.members for state in scores.models),
+    score: sum(state.members for state in scores.models),
+    last_stage: pairs * (pool + half_pool),
+}
+points = []
+rows = []
+for name, each in foresight.items():
+    label = lira if name == "attack" else name
+    for at, epoch in enumerate(moments):
+        own_epoch = when[at] if name in (hard, score) else epoch
+        cost = visits[name] * own_epoch / (half_pool * epochs)
+        points.append({"signal": label, "cost": cost, "value": each.correlation[at]})
+        row = {"signal": label, "until epoch": own_epoch, "cost": round(cost, 1)}
+        row["rank correlation"] = each.correlation[at]
+        row["minus LiRA at the same time"] = each.beyond_attack[at]
+        rows.append(row)
+beyond = foresight[hard].beyond_attack[len(looks) - 1]
+effect = report.effect(beyond, "better", "worse", "not significantly better")
+report.curves(
+    points,
+    "cost",
+    hue="signal",
+    title=f"At epoch {looks[-1]}, difficulty predicts final exposure {effect} than LiRA",
+    xlabel="cost, in ordinary trainings of one network",
+    ylabel="rank correlation with final exposure",
+)
+
+# %%
+report.table(
+    rows,
+    caption="Cost: samples visited, as a multiple of one ordinary training",
+    fold="Signals, epochs and costs",
+)
+
+# %% [markdown]
+# ## Verdicts
+
+# %%
+agree = {"halves of the networks agree on LiRA": everyone.reliability(lira)}
+report.judge(
+    claims,
+    memorized=by_score,
+    features=everyone.of(lira, last_stage),
+    beyond_difficulty=in_stratum.of(lira, last_stage),
+    encoded_early=everyone.of(lira, early),
+    loss_predicts=beyond,
+    checks={claim.name: agree for claim in claims},
+    regime={
+        "member accuracy": comparison.estimate("networks", "", "member accuracy"),
+        "test accuracy": comparison.accuracy("networks"),
+    },
+)
+
+# %% [markdown]
+# **Limits.** Intervals are about other samples and the errors that networks make on each sample
+# alone, not about what a network does to all samples. Networks that train on a sample are nearly
+# always right about it, so the memorization score is nearly the difficulty. M_all trains on twice as
+# many samples as an attacked network. A judge has 8 epochs, an attacked network 12.
+
+# %%
+report.provenance(comparison.results, seed=seed, pilots=pilots)
