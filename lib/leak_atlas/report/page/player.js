@@ -181,6 +181,11 @@ window.leakAtlas ??= (() => {
   function watch(root) {
     if (root.dataset.watched) return;
     root.dataset.watched = "true";
+    // JupyterLab has commands for plain keys, arrows among them; Ctrl+S still saves
+    window.addEventListener("keydown", ({ ctrlKey, metaKey }) => {
+      if (ctrlKey || metaKey) delete root.dataset.lmSuppressShortcuts;
+      else root.dataset.lmSuppressShortcuts = "true";
+    }, true);
     let timer = null;
     root.addEventListener("change", event => {
       if (event.target.closest(".leak-atlas-figure, .leak-atlas-pointed")) return;
@@ -193,7 +198,6 @@ window.leakAtlas ??= (() => {
   }
 
   async function notebook(root, figure) {
-    root.dataset.lmSuppressShortcuts = "true"; // else arrow keys fold headings of JupyterLab
     watch(root);
     await show(root.querySelector(".leak-atlas-figure"), figure, at => tell(root, at));
   }
