@@ -14,9 +14,9 @@
 #
 # **Setup.** Each target network has several versions: dense, fine-tuned dense, and pruned by four
 # pruners to several sparsities. The paper's attack network SAMIA learns from shadow models of each
-# version. A *gap* is the difference between members and non-members in
-# confidence, in sensitivity to small noise, or in accuracy (the *generalization gap*). A
-# correlation is taken over the versions of one target. Targets are the repetitions.
+# version. A *gap* is the difference between members and non-members in confidence, in sensitivity to
+# small noise, or in accuracy (the *generalization gap*). A correlation is taken over the versions of
+# one target. Targets are the repetitions.
 #
 # **Controls.**
 #

@@ -72,8 +72,8 @@ def more_than_visits(name, attack, metric, headline=False):
     hides = f"A narrow window with {low} hides members from {attack}"
     return report.Claim(
         name,
-        f"{hides} better than two controls trained as much",
-        fails=f"{hides} less than one or both controls trained as much",
+        f"{hides} better than two controls with equal training",
+        fails=f"{hides} less than one or both controls with equal training",
         quantity=f"{metric}: {window_words} minus a window in random order or uniform sampling, "
         "larger value",
         below=0.0,

@@ -112,6 +112,7 @@ def test_a_page_answers_without_a_kernel(page: "Page", place: Path, name: str) -
     found.first.hover()
     page.locator("#vg-tooltip-element.visible").wait_for()
     assert any([moves(page, each.click) for each in (found.first, found.last)])
+    assert "undefined" not in page.url and "null" not in page.url
     play = page.locator(".leak-atlas-play")
     assert moves(page, play.click) and play.inner_text() == "⏸ pause"
     play.click()

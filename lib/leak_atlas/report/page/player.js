@@ -120,13 +120,20 @@ window.leakAtlas ??= (() => {
       end() { pointers.forEach(each => each.end()); finalize(); } };
     const fill = () => numbers.open && numbers.replaceChildren(numbers.firstChild, table(one));
     numbers.addEventListener("toggle", fill);
-    let last = "", waiting = false;
+    let last = "", waiting = false, known = figure.at;
     const follow = () => {
       if (waiting) return;
       waiting = true;
       queueMicrotask(() => {
         waiting = false;
         const now = where(one);
+        // a click on a mark of another chart, whose rows lack this pointer's column, clears the pointer
+        const cleared = pointers.filter(({ name }) => now[name] == null && known[name] != null);
+        if (cleared.length) {
+          cleared.forEach(({ name, signal }) => view.signal(signal, known[name]));
+          return view.runAsync();
+        }
+        known = now;
         pointers.forEach(each => each.show(now[each.name]));
         if (last === (last = JSON.stringify(now))) return;
         fill();
@@ -174,6 +181,11 @@ window.leakAtlas ??= (() => {
   function watch(root) {
     if (root.dataset.watched) return;
     root.dataset.watched = "true";
+    // JupyterLab has commands for plain keys, arrows among them; Ctrl+S still saves
+    window.addEventListener("keydown", ({ ctrlKey, metaKey }) => {
+      if (ctrlKey || metaKey) delete root.dataset.lmSuppressShortcuts;
+      else root.dataset.lmSuppressShortcuts = "true";
+    }, true);
     let timer = null;
     root.addEventListener("change", event => {
       if (event.target.closest(".leak-atlas-figure, .leak-atlas-pointed")) return;
@@ -186,7 +198,6 @@ window.leakAtlas ??= (() => {
   }
 
   async function notebook(root, figure) {
-    root.dataset.lmSuppressShortcuts = "true"; // else arrow keys fold headings of JupyterLab
     watch(root);
     await show(root.querySelector(".leak-atlas-figure"), figure, at => tell(root, at));
   }
