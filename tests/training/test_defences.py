@@ -197,6 +197,8 @@ def test_what_h_looks_at(net: Net, data: Resident) -> None:
     assert torch.equal(members.view(3, 56).sort(dim=1).values, torch.arange(56).expand(3, 56))
     counts = (others - 56).bincount(minlength=16)
     assert counts.max() - counts.min() <= 1
+    later = step.tables(5, 1)
+    assert not torch.equal(first.perm[56:], later.perm[56:]), "each epoch draws anew"
     step.begin(0, 0.0, first)
     assert torch.equal(step.further(16)[0], first.perm[56:].view(6, 56)[:, :16])
 
