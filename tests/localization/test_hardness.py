@@ -134,6 +134,7 @@ def test_large_maps_are_averaged_over_places() -> None:
         pooled_maps("", maps).view(2, 3, 4, 4)[:, :, 0, 1], maps[:, :, :2, 2:4].mean(dim=(2, 3))
     )
     assert torch.equal(pooled_maps("", maps[:, :, :4, :2]), maps[:, :, :4, :2].flatten(1))
+    assert torch.equal(pooled_maps("", maps[:, :, 0]), maps[:, :, 0].mean(dim=1))
 
 
 def test_both_are_read_off_a_network_that_has_learnt_its_members() -> None:
