@@ -196,7 +196,8 @@ for variant in variants:
         name, r = variant
         rows.append({"variant": name, "r": r, "value": comparison.accuracy(variant)})
 small = {name: (name, percent(smallest)) for name in (a1, a2, a3)}
-crash = [comparison.accuracy_difference(small[a1], small[other]) for other in (a2, a3)]
+drops = [comparison.accuracy_difference(small[a1], small[other]) for other in (a2, a3)]
+crash = audit.largest(drops)
 kept = comparison.accuracy_difference(spared, small[a3])
 report.profile(
     rows,
@@ -204,7 +205,7 @@ report.profile(
     hue="variant",
     null=comparison.accuracy(scratch).value,
     level=scratch,
-    title=f"Removing {percent(smallest)} of the weights costs {-100 * crash[1].value:.0f} points, "
+    title=f"Removing {percent(smallest)} of the weights costs {-100 * crash.value:.0f} points, "
     f"or {-100 * kept.value:.0f} if norm weights stay",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
@@ -268,7 +269,7 @@ acts = {"RelaxLoss lowers the AUC of LiRA": comparison.contrast(ordinary, tuned,
 acts |= raised[best]
 report.judge(
     claims,
-    crash=audit.largest(crash),
+    crash=crash,
     norms=kept,
     frozen_or_trained=comparison.accuracy_difference(small[a3], small[a2]),
     beats_scratch=comparison.accuracy_difference(small[a3], scratch),

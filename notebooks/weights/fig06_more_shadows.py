@@ -194,7 +194,7 @@ report.profile(
     level="no effect",
     xlabel="attacker",
     ylabel="change of LiRA's AUC inside CWRF",
-    title=f"With {many}, inside CWRF {', '.join(found)}",
+    title=f"Inside CWRF {', '.join(found)}",
 )
 
 # %%
