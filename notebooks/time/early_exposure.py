@@ -185,7 +185,8 @@ report.curves(
     facet="learning rate",
     null=0.7,
     level="article",
-    title=f"Of {vulnerable}, {shown[0]} are flagged at epoch {early}, {shown[1]} at epoch {late}",
+    title=f"Samples that end vulnerable: {shown[0]} are flagged at epoch {early}, "
+    f"{shown[1]} at epoch {late}",
     ylabel="share of samples that end vulnerable",
 )
 

@@ -247,7 +247,7 @@ report.against_paper(
     "network",
     source="paper, CIFAR-10",
     xlabel="loss on test samples minus loss on members, nats",
-    title=f"Of A2, A3 and scratch {at_judged}, A3 {report.effect(smallest_gap, *words)} loss gap",
+    title=f"At r = {percent(judged)}, A3 {report.effect(smallest_gap, *words)} loss gap",
 )
 
 # %%

@@ -225,18 +225,18 @@ report.judge(
 )
 
 # %% [markdown]
-# ## Robustness: other shares r of rewound weights
+# ## Robustness: other shares of rewound weights
 # RelaxLoss inside CWRF, at its first strength.
 
 # %%
 rows = []
 for rate, variant in sorted(by_rate.items()):
-    row = {"share r": f"{100 * rate:g} %"}
+    row = {"share of rewound weights": f"{100 * rate:g} %"}
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "RMIA")
     rows.append(row)
-report.table(rows, caption="Last column: at matched AUC of RMIA", fold="Shares r")
+report.table(rows, caption="Last column: at matched AUC of RMIA", fold="Shares of rewound weights")
 
 # %% [markdown]
 # ## Robustness: early stopping against itself
