@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do samples leak more in a more complex network, even at an equal gap in loss?
+# # Are samples more vulnerable in a more complex network, even at an equal gap in loss?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that deeper, more complex
 # architectures lead "to more severe final privacy risks" (section on architecture). The article
@@ -70,8 +70,9 @@ small = 0.08  # a quarter of what the WRN adds on the pilot seeds
 claims = report.claims(
     report.Claim(
         "riskier",
-        "After training, samples are more vulnerable in the WRN than in the shallow CNN",
-        fails="After training, samples are less vulnerable in the WRN than in the shallow CNN",
+        "Samples are more vulnerable in the wide residual network (WRN) than in the shallow CNN",
+        fails="Samples are less vulnerable in the wide residual network (WRN) than in the shallow "
+        "CNN",
         quantity=f"{vulnerability} after training: {wrn_minus_shallow}",
         above=0.0,
         margin=0.05,

@@ -23,7 +23,7 @@
 #
 # 1. *Noise of the risk* (decides both answers): correlations are divided by the root of the
 #    agreement of two halves of the networks (*corrected for noise*).
-# 2. *Permuted membership*, for the speed of samples.
+# 2. *Permuted membership*: the same attack where there is nothing to find.
 # 3. *Class*: we also rank samples within each class.
 
 # %% tags=["parameters"]
@@ -245,9 +245,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The article does not define epistemic uncertainty: a failure is one of our measure.
-# What counts as strong, and the correction for noise, are ours, too; notes at the verdicts have the
-# numbers without it. Intervals cover other samples and attacked networks, not other judges.
-# Memorization and inconsistency are close to what LiRA itself compares.
+# What counts as strong is ours, and so is the correction for noise. Intervals cover other samples
+# and attacked networks, not other judges. Memorization and inconsistency are close to what LiRA
+# itself compares.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

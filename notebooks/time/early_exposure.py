@@ -22,8 +22,8 @@
 #
 # 1. *A constant learning rate* (qualifies the answer at 75 %): where the rate falls to 0, little
 #    can change late.
-# 2. *Other networks*: on the same networks, chance errors at both epochs are the same. Halves of
-#    the networks share no shadow model.
+# 2. *Other networks*: on the same networks, chance errors at both epochs are the same. So we also
+#    flag on another half of the networks, which shares no shadow model.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -65,7 +65,7 @@ early_part, late_part = f"{100 * early / epochs:g} %", f"{100 * late / epochs:g}
 section = "section on early exposure"
 quote = "over 70% of samples that will eventually be vulnerable show this predisposition"
 vulnerable = "the samples that end vulnerable"
-flagged = f"share of {vulnerable} that are flagged on the same networks at"
+flagged = f"of {vulnerable}, the share that is flagged on the same networks at"
 claims = report.claims(
     report.Claim(
         "by_late",
@@ -119,7 +119,7 @@ claims = report.claims(
     report.Claim(
         "other_networks",
         f"On other networks, LiRA too flags more than half of {vulnerable}",
-        quantity=f"share of {vulnerable} that are flagged on other networks after training",
+        quantity=f"of {vulnerable}, the share that is flagged on other networks after training",
         above=0.5,
         margin=0.15,
         ours="our control",
@@ -166,7 +166,7 @@ hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 
 # %% [markdown]
 # ## Samples that end vulnerable and are already flagged
-# After training, all of them are flagged on the same networks, by definition.
+# After training, all samples that end vulnerable are flagged on the same networks, by definition.
 
 # %%
 points = []
@@ -185,7 +185,8 @@ report.curves(
     facet="learning rate",
     null=0.7,
     level="article",
-    title=f"Of {vulnerable}, {shown[0]} are flagged at epoch {early}, {shown[1]} at epoch {late}",
+    title=f"Samples that end vulnerable: {shown[0]} are flagged at epoch {early}, "
+    f"{shown[1]} at epoch {late}",
     ylabel="share of samples that end vulnerable",
 )
 

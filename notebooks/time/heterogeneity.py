@@ -61,8 +61,9 @@ harder_minus_simpler = f"{data} minus {simple}"
 claims = report.claims(
     report.Claim(
         "more_varied",
-        "After training, vulnerability has a larger spread on the harder data",
-        fails="After training, vulnerability has a smaller spread on the harder data",
+        "Vulnerability has a larger spread (standard deviation over samples) on the harder data",
+        fails="Vulnerability has a smaller spread (standard deviation over samples) on the harder "
+        "data",
         quantity=f"{spread_words} after training: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,

@@ -220,8 +220,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. SAM fits members less
 # after the same epochs; only the claims at matched AUC take this into account. SAM's last epochs
-# have a low learning rate, SGD's earlier epochs do not: we run no shorter training with SGD. We do
-# not measure whether SAM's solutions are flatter.
+# have a low learning rate, SGD's earlier epochs do not: we run no shorter training with SGD.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -217,8 +217,7 @@ report.table(
 
 # %% [markdown]
 # ## Agreement of attacks on which samples are vulnerable
-# For each sample an attack has a TPR minus FPR in each half of the networks. The table correlates
-# the ranks of one half with those of the other half.
+# Each attack gives each sample a TPR minus FPR, in each of two halves of the networks.
 
 # %%
 first = {attack: over_time.joined_by_rank(found[data, attack][0]) for attack in attackers}
@@ -228,7 +227,7 @@ rows = []
 for attack in attackers:
     row = {"attack": attack, "agrees with itself": agree[attack].with_itself}
     rows.append(row | {"agrees with LiRA": agree[attack].with_reference})
-report.table(rows, caption=f"Rank correlation over samples; {data}, {model}")
+report.table(rows, caption=f"Rank correlation of one half with the other; {data}, {model}")
 
 # %% [markdown]
 # ## Verdicts
@@ -257,8 +256,7 @@ report.judge(
 # **Limits.** Only two of Shokri's nets are trained for each kind of network; the variance of their
 # AUC is multiplied by `retraining` for this. The deep network differs from the shallow one in more
 # than depth: the page on architecture separates them. Nothing is compared at an equal
-# generalization gap. LiRA has fewer shadow models here than on other pages, so its AUCs differ from
-# theirs.
+# generalization gap.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -238,10 +238,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** What early stopping leaves depends on the epoch and on LiRA's threshold. LiRA at an
-# early epoch is a weak rival, as little leaks by then; so the second claim compares the loss with
-# LiRA after training. Judges train on more of the pool than attacked networks do. An epoch of a
-# long training is not the last epoch of a short one.
+# **Limits.** LiRA at an early epoch is a weak rival, as little leaks by then; so the second claim
+# compares the loss with LiRA after training. What early stopping leaves depends on the epoch and on
+# LiRA's threshold. Judges train on more of the pool than attacked networks do.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

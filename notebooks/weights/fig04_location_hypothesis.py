@@ -40,7 +40,7 @@ epochs = 12  # epochs of M1, and of each network trained under a mask (paper: lo
 moments = [2, 5, 8]  # earlier epochs at which accuracy is shown
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
-models = 10  # networks of each kind, each with its own members (paper: three runs)
+runs = 10  # networks of each kind, each with its own members (paper: three runs)
 learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -117,7 +117,7 @@ study = RewindStudy(
     criterion=Learnability(score_steps, score_batch),
     pool=pool,
     test=test,
-    models=models,
+    models=runs,
     dev=dev,
     reference=reference,
     seed=seed,
@@ -184,7 +184,7 @@ for name in [*networks, m3]:
     rows.append(row)
 report.table(
     rows,
-    caption=f"After the last epoch; mean over {models} networks",
+    caption=f"After the last epoch; mean over {runs} networks",
     fold="All networks: accuracy",
 )
 

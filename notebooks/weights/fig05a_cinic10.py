@@ -12,9 +12,9 @@
 # **The paper.** Fang & Kim (2026), Fig. 5a (CINIC-10): "the best combo is HAMP with CWRF", with
 # "best privacy resilience against both attacks" (section 5.2).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its
-# weights that score as most vulnerable, and retrains the others with a defence: RelaxLoss, HAMP or
-# CCL. Each defence also trains *from scratch*, without CWRF. The attacks are LiRA and RMIA.
+# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss, HAMP or CCL.
+# Each defence also trains *from scratch*, without CWRF. The attacks are LiRA and RMIA.
 #
 # **Controls.**
 #
@@ -249,10 +249,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Each defence has one strength, and *r* is one value: our copy of the paper's text
-# lacks its own. A fully connected network has no normalisation layers, which hold many of the most
-# vulnerable weights in a ResNet (`own03`). A defence can reach what it trains for and still leak
-# more than no defence.
+# **Limits.** Each defence has one strength, and one share of weights is rewound: our copy of the
+# paper's text lacks its own. A fully connected network has no normalisation layers, which hold many
+# of the most vulnerable weights in a ResNet (`own03`). A defence can reach what it trains for and
+# still leak more than no defence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,10 +13,10 @@
 # to converge", and "the model can achieve better utility when it is trained with both HAMP and
 # CWRF" (section 5.2).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its
-# weights that score as most vulnerable, and retrains the others with a defence: RelaxLoss or HAMP.
-# *Alone*, or from scratch, means without CWRF. We say that HAMP converges where it reaches 80 % of
-# the undefended test accuracy. The attacks are LiRA and RMIA.
+# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss or HAMP. *Alone*,
+# or from scratch, means without CWRF. We say that HAMP converges where it reaches 80 % of the
+# undefended test accuracy. The attacks are LiRA and RMIA.
 #
 # **Controls.**
 #

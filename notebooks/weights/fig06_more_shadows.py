@@ -12,10 +12,10 @@
 # **The paper.** Fang & Kim (2026), Fig. 6: "regardless of the number of shadow models, our approach
 # shows consistent advantages" (appendix C.1; CIFAR-100, ResNet18, attacked by LiRA).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its
-# weights that score as most vulnerable, and retrains the others with a defence: RelaxLoss or CCL.
-# Each defence, from scratch and inside CWRF, is attacked with few and with many shadow models.
-# Shadow models go through all trainings of their target.
+# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss or CCL. Each
+# defence, from scratch and inside CWRF, is attacked with few and with many shadow models. Shadow
+# models go through all trainings of their target.
 #
 # **Controls.**
 #
@@ -194,7 +194,7 @@ report.profile(
     level="no effect",
     xlabel="attacker",
     ylabel="change of LiRA's AUC inside CWRF",
-    title=f"With {many}, inside CWRF {', '.join(found)}",
+    title=f"Inside CWRF {', '.join(found)}",
 )
 
 # %%

@@ -250,8 +250,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** In `quick` half of the test samples are classified wrongly: definitions of eight words
-# are harder than DBpedia, the paper's data. We take one *r* and one strength each, as our copy of
-# the paper's text lacks its own.
+# are harder than DBpedia, the paper's data. Each defence has one strength and one share of rewound
+# weights, as our copy of the paper's text lacks its own.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

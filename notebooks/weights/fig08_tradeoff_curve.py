@@ -12,17 +12,17 @@
 # **The paper.** Fang & Kim (2026), Fig. 8: "plugging CWRF shows consistent advantages by combining
 # a privacy-training approach" (appendix C.3; CIFAR-100, ResNet18).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its
-# weights that score as most vulnerable, and retrains the others with a defence: RelaxLoss or CCL,
-# at one strength or more. Verdicts are on the mean over all strengths. *At matched AUC*: test
-# accuracies are compared where the attack RMIA has the same AUC on both networks.
+# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss or CCL, at one
+# strength or more. Verdicts are on the mean over all strengths. *At matched AUC*: test accuracies
+# are compared where the attack RMIA has the same AUC on both networks.
 #
 # **Controls.** Shadow models go through all trainings of their target.
 #
 # 1. *Nothing rewound* (decides the second answer): the same two trainings, for the same number of
 #    epochs.
 # 2. *Early stopping* of the training with cross-entropy.
-# 3. *Other shares r*, at the end of the page.
+# 3. *Other shares* of rewound weights, at the end of the page.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-100
@@ -225,18 +225,18 @@ report.judge(
 )
 
 # %% [markdown]
-# ## Robustness: other shares r of rewound weights
+# ## Robustness: other shares of rewound weights
 # RelaxLoss inside CWRF, at its first strength.
 
 # %%
 rows = []
 for rate, variant in sorted(by_rate.items()):
-    row = {"share r": f"{100 * rate:g} %"}
+    row = {"share of rewound weights": f"{100 * rate:g} %"}
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "RMIA")
     rows.append(row)
-report.table(rows, caption="Last column: at matched AUC of RMIA", fold="Shares r")
+report.table(rows, caption="Last column: at matched AUC of RMIA", fold="Shares of rewound weights")
 
 # %% [markdown]
 # ## Robustness: early stopping against itself
@@ -249,10 +249,10 @@ report.table(
 )
 
 # %% [markdown]
-# **Limits.** Our copy of the paper's text lacks its strengths and its *r*; three shares are tried,
-# at one strength. HAMP, the paper's third defence, is left out: in `quick` it does not lower the
-# AUC from scratch (`tab03`). CCL is stronger than in its authors' example, which does nothing in
-# `quick`. `fig07` rewinds random weights.
+# **Limits.** Our copy of the paper's text lacks its strengths and its share of rewound weights;
+# three shares are tried, at one strength. HAMP, the paper's third defence, is left out: in `quick`
+# it does not lower the AUC from scratch (`tab03`). CCL is stronger than in its authors' example,
+# which does nothing in `quick`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

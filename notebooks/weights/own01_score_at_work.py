@@ -15,10 +15,10 @@
 # non-members, the reference samples.
 #
 # **Setup.** The updates fit members, and push the outputs on reference samples back to those of the
-# untrained network (the *divergence*). The score shall show the weights that serve members alone,
-# but the updates may also memorize the members that they see. *Seen members* are one half of the
-# members, on which the updates train; *unseen members* are the other half. The leak is the AUC with
-# which the confidence separates members from non-members that the network never saw.
+# untrained network (the *divergence*). The score is meant to show the weights that serve members
+# alone, but the updates may also memorize the members that they see. *Seen members* are one half of
+# the members, on which the updates train; *unseen members* are the other half. The leak is the AUC
+# with which the confidence separates members from non-members that the network never saw.
 #
 # **Controls.**
 #

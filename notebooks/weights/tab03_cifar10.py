@@ -12,10 +12,9 @@
 # **The paper.** Fang & Kim (2026), Tab. 3: "approaches with CWRF all achieve significant mitigation
 # of privacy risks under LiRA" (section 5.2; CIFAR-10, ResNet18).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its
-# weights that score as most vulnerable, and retrains the others with a defence: RelaxLoss, CCL or
-# HAMP. Shadow models go through all trainings of their target. The leak is the AUC of the attack
-# LiRA.
+# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss, CCL or HAMP.
+# Shadow models go through all trainings of their target. The leak is the AUC of the attack LiRA.
 #
 # **Controls.**
 #
@@ -256,9 +255,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The verdicts on both defences are on their mean; the figure shows each. Each defence
-# has one strength, and *r* one value: the paper chose *r* by a grid, `fig08` varies both for
-# RelaxLoss. A lower leak can come with a lower accuracy: `fig08` compares networks at matched AUC.
-# `fig05b` shows that HAMP reaches the entropy that it asks for.
+# has one strength and one share of rewound weights: the paper chose the share by a grid, `fig08`
+# varies both for RelaxLoss. A lower leak can come with a lower accuracy: `fig08` compares networks
+# at matched AUC.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -12,10 +12,10 @@
 # **The paper.** Fang & Kim (2026), Tab. 3: "approaches with CWRF all achieve significant mitigation
 # of privacy risks under LiRA" (section 5.2; CIFAR-10, ViT).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the share *r* of its
-# weights that score as most vulnerable, and retrains the others with a defence: RelaxLoss or PAST.
-# Without CWRF, RelaxLoss trains from scratch; PAST is a fine-tuning and starts from an ordinary
-# network. Shadow models go through all trainings of their target.
+# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss or PAST. Without
+# CWRF, RelaxLoss trains from scratch; PAST is a fine-tuning and starts from an ordinary network.
+# Shadow models go through all trainings of their target.
 #
 # **Controls.**
 #
@@ -218,10 +218,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Each defence has one strength, and *r* one value: the paper chose *r* by a grid. HAMP
-# and CCL are judged on convolutional networks (`tab03_cifar10`); DP-SGD is left out where `noise`
-# is 0. Where the networks did not train as required, or a defence does not work, a verdict is no
-# evidence against the paper.
+# **Limits.** Each defence has one strength and one share of rewound weights: the paper chose the
+# share by a grid. HAMP and CCL are judged on convolutional networks (`tab03_cifar10`); DP-SGD is
+# left out where `noise` is 0. Where the networks did not train as required, or a defence does not
+# work, a verdict is no evidence against the paper.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
