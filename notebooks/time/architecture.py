@@ -185,7 +185,6 @@ report.curves(
     ylabel="mean TPR minus FPR",
 )
 
-# %% [markdown]
 # %%
 signals = {epoch: [results[step] for step in each] for epoch, each in answers.items()}
 measures = difficulty(signals, early=checkpoints[1])
