@@ -82,8 +82,8 @@ app
 # **Setup.** On each data set the scores, Base, and RSW and SWMR with one window are trained here. Everything else is trained when you ask for it. Every
 # shadow model goes through the same steps as its target. LiRA is the offline one: no shadow model has trained on a target's samples.
 #
-# **Limits.** A sample's exposure is a mean over few targets. Members are compared with the non-members of the same target. One seed and one window a picture:
-# whether a window protects is judged in `samples/`. Nothing here is a verdict: the claims are judged in `samples/`.
+# **Limits.** A sample's exposure is a mean over few targets. Members are compared with the non-members of the same target. One seed and one window stand in a
+# figure. Nothing here is a verdict: whether a window protects is judged in `samples/`.
 
 # %%
 report.provenance(results)
