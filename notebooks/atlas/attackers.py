@@ -70,7 +70,8 @@ claims = report.claims(
         ours=True,
         control=paired,
         headline=True,
-        fails=f"RMIA with {few} shadow models has an AUC over .02 below the best attack with {most}",
+        fails=f"RMIA with {few} shadow models has an AUC over .02 below the best attack with "
+        f"{most}",
     ),
     report.Claim(
         "more_models",
@@ -101,14 +102,16 @@ claims = report.claims(
     ),
     report.Claim(
         "same_ranking",
-        "A threshold on the confidence ranks the defences like online LiRA (rank correlation above .8)",
+        "A threshold on the confidence ranks the defences like online LiRA (rank correlation "
+        "above .8)",
         quantity="rank correlation over defences and strengths of the AUCs of the two attacks",
         above=0.8,
         margin=0.2,
         ours=True,
         control="shadow models are trained with the defence",
         headline=True,
-        fails="A threshold on the confidence ranks the defences unlike online LiRA (rank correlation below .8)",
+        fails="A threshold on the confidence ranks the defences unlike online LiRA (rank "
+        "correlation below .8)",
     ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
@@ -129,7 +132,9 @@ setup = recipe.Setup(
 )
 every = setup.trained()
 attacked = recipe.Population(every.states[:targets])
-learner = recipe.SAMIA(epochs=attack_epochs, optimizer="adam", lr=attack_lr, weight_decay=0.0, milestones=())
+learner = recipe.SAMIA(
+    epochs=attack_epochs, optimizer="adam", lr=attack_lr, weight_decay=0.0, milestones=()
+)
 attackers = {
     online: recipe.LiRA(),
     offline: recipe.LiRA("offline_cdf"),
@@ -255,7 +260,8 @@ report.tradeoff(
     facet=None,
     null=None,
     better="",
-    title=f"Confidence and LiRA rank the defences alike: rank correlation {by_confidence.value:.2f}",
+    title="Confidence and LiRA rank the defences alike: rank correlation "
+    f"{by_confidence.value:.2f}",
     xlabel="AUC of a threshold on the confidence",
     ylabel="AUC of online LiRA",
 )
@@ -264,7 +270,9 @@ report.tradeoff(
 rows = []
 for one, other in ((online, "confidence"), (online, "RMIA"), ("RMIA", "confidence")):
     rows.append({"attacks": f"{one} and {other}", "rank correlation": agreement(one, other)})
-report.table(rows, caption=f"Over {len(defences)} defences and strengths, mean over {shadows} networks")
+report.table(
+    rows, caption=f"Over {len(defences)} defences and strengths, mean over {shadows} networks"
+)
 
 # %% [markdown]
 # ## Verdicts
@@ -288,9 +296,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** All targets share the same shadow models: intervals cover other targets, not other
-# shadow models. SAMIA learns from few networks, for its cost, and judges samples that these
-# trained on. Adv-Reg, SELENA and DP-SGD are not among the ranked defences, and no defence that
-# retrains a network.
+# shadow models. SAMIA learns from few networks, for its cost, and judges samples that these trained
+# on. Adv-Reg, SELENA and DP-SGD are not among the ranked defences, and no defence that retrains a
+# network.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

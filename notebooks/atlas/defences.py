@@ -14,8 +14,8 @@
 # early stopping on the same networks.
 #
 # **Setup.** Each defence protects ten networks. Their shadow models are trained with it too, so the
-# attacker knows the defence. The leakage of a network is the AUC of the strongest of three
-# attacks: LiRA, RMIA and a threshold on the confidence.
+# attacker knows the defence. The leakage of a network is the AUC of the strongest of three attacks:
+# LiRA, RMIA and a threshold on the confidence.
 #
 # **Controls.**
 #
@@ -111,8 +111,10 @@ claims = report.claims(
     beats("second_gains", second, headline=True),
     report.Claim(
         "papers_gain",
-        "At matched AUC, the papers' own defences are more accurate than early stopping in the mean",
-        fails="At matched AUC, the papers' own defences are less accurate than early stopping in the mean",
+        "At matched AUC, the papers' own defences are more accurate than early stopping in "
+        "the mean",
+        fails="At matched AUC, the papers' own defences are less accurate than early "
+        "stopping in the mean",
         quantity=f"{matched}: mean of PPTP, CWRF, PPB, RSW, RMR and SWMR minus early stopping",
         above=0.0,
         margin=0.02,
@@ -134,8 +136,20 @@ claims = report.claims(
         "CWRF",
         "the same strengths",
     ),
-    improves("ppb", "pruned networks are more accurate with PPB", "PPB minus no defence", "PPB", "the same pruned networks"),
-    improves("swmr", "networks pruned in rounds are more accurate with SWMR", "SWMR minus no defence", "WeMem", "the same rounds"),
+    improves(
+        "ppb",
+        "pruned networks are more accurate with PPB",
+        "PPB minus no defence",
+        "PPB",
+        "the same pruned networks",
+    ),
+    improves(
+        "swmr",
+        "networks pruned in rounds are more accurate with SWMR",
+        "SWMR minus no defence",
+        "WeMem",
+        "the same rounds",
+    ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
 claims
@@ -244,7 +258,8 @@ resolved = [name for name in ranked if gains[name].resolved]
 better = [name for name in resolved if gains[name].low > 0]
 report.against_paper(
     [{"setting": name, "value": gains[name]} for name in resolved],
-    title=f"{len(better)} of {len(resolved)} intervals lie above 0 (not corrected for their number)",
+    title=f"{len(better)} of {len(resolved)} intervals lie above 0 (not corrected for their "
+    "number)",
     xlabel="test accuracy at matched AUC: defence minus early stopping",
 )
 
@@ -272,7 +287,10 @@ cost = lab.operations(comparison.results, study.ordinary)  # of one network's tr
 rows = []
 for defence in ranked:
     for variant in strengths[defence]:
-        row = {"defence": audit.described(variant), "strongest attack": comparison.strongest(variant)}
+        row = {
+            "defence": audit.described(variant),
+            "strongest attack": comparison.strongest(variant),
+        }
         row["test accuracy"] = comparison.accuracy(variant)
         row["AUC"] = comparison.estimate(variant, "strongest")
         row["TPR at 1 % FPR"] = comparison.estimate(variant, "strongest", "tpr@0.01")
@@ -282,7 +300,8 @@ for defence in ranked:
         rows.append(row)
 report.table(
     rows,
-    caption=f"Mean over {shadows} networks. Cost: operations of all trainings behind a network, as a multiple of ordinary training",
+    caption=f"Mean over {shadows} networks. Cost: operations of all trainings behind a "
+    "network, as a multiple of ordinary training",
     fold="All defences and strengths",
 )
 
@@ -343,9 +362,9 @@ report.table(comparison.placebo("strongest"), fold="Early stopping compared with
 
 # %% [markdown]
 # **Limits.** Small networks on small images; strengths were chosen on the pilot seed so that test
-# accuracy stays within about ten points of ordinary training. HAMP and CCL inside CWRF are not among
-# the claims: on the pilot seed they leaked more than any epoch of ordinary training. DP-SGD has
-# GroupNorm and the line of epochs BatchNorm: its gain may be that of the architecture. Many
+# accuracy stays within about ten points of ordinary training. HAMP and CCL inside CWRF are not
+# among the claims: on the pilot seed they leaked more than any epoch of ordinary training. DP-SGD
+# has GroupNorm and the line of epochs BatchNorm: its gain may be that of the architecture. Many
 # variants are compared, some without a defence: where these gain too, a small gain is no evidence
 # for a defence.
 

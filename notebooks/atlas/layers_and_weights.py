@@ -68,11 +68,13 @@ claims = report.claims(
         ours=True,
         control="the size of the stages; paired over networks",
         headline=True,
-        fails=f"The {judged:.0%} most vulnerable weights lie in the risky stages less than chance has it",
+        fails=f"The {judged:.0%} most vulnerable weights lie in the risky stages less than "
+        "chance has it",
     ),
     report.Claim(
         "beyond_magnitude",
-        f"The {judged:.0%} most vulnerable weights lie in the risky stages more than the largest do",
+        f"The {judged:.0%} most vulnerable weights lie in the risky stages more than the "
+        "largest do",
         quantity=f"{in_risky}: by vulnerability minus by magnitude",
         above=0.0,
         margin=0.05,
@@ -81,18 +83,21 @@ claims = report.claims(
     ),
     report.Claim(
         "risky_place",
-        "At matched AUC, RelaxLoss is more accurate after rewinding in the risky stages than after rewinding in the others",
+        "At matched AUC, RelaxLoss is more accurate after rewinding in the risky stages than "
+        "after rewinding in the others",
         quantity=f"{matched}: rewound in the risky stages minus in the others",
         above=0.0,
         margin=0.02,
         ours=True,
         control="the same number of weights and epochs",
         headline=True,
-        fails="At matched AUC, RelaxLoss is less accurate after rewinding in the risky stages than after rewinding in the others",
+        fails="At matched AUC, RelaxLoss is less accurate after rewinding in the risky "
+        "stages than after rewinding in the others",
     ),
     report.Claim(
         "rewinding_helps",
-        "At matched AUC, RelaxLoss is more accurate after rewinding in the risky stages than after rewinding nothing",
+        "At matched AUC, RelaxLoss is more accurate after rewinding in the risky stages than "
+        "after rewinding nothing",
         quantity=f"{matched}: rewound in the risky stages minus nothing rewound",
         above=0.0,
         margin=0.02,
@@ -207,9 +212,13 @@ for variant in variants:
     if isinstance(variant, tuple):
         strengths.setdefault(variant[0], []).append(variant)
 gains = {name: comparison.early_stopping(each, "LiRA") for name, each in strengths.items()}
-in_place = comparison.at_matched_auc(strengths["risky stages"], line, "LiRA", other=strengths["other stages"])
-beyond = comparison.at_matched_auc(strengths["risky stages"], line, "LiRA", other=strengths["nothing rewound"])
-effect = report.effect(in_place, "more accurate", "less accurate", "not significantly more accurate")
+placed = strengths["risky stages"]
+others, unchanged = strengths["other stages"], strengths["nothing rewound"]
+in_place = comparison.at_matched_auc(placed, line, "LiRA", other=others)
+beyond = comparison.at_matched_auc(placed, line, "LiRA", other=unchanged)
+effect = report.effect(
+    in_place, "more accurate", "less accurate", "not significantly more accurate"
+)
 report.tradeoff(
     comparison.plane({"ordinary training, by epoch": line, **strengths}, "LiRA"),
     facet=None,

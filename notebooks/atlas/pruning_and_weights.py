@@ -77,11 +77,13 @@ claims = report.claims(
         ours="our control",
         control="shuffled gradients: the score of a weight then depends on its size alone",
         headline=True,
-        fails="The size of the most vulnerable weights does not explain how many of them pruning removes",
+        fails="The size of the most vulnerable weights does not explain how many of them "
+        "pruning removes",
     ),
     report.Claim(
         "by_vulnerability",
-        "At matched AUC, pruning the most vulnerable weights is more accurate than pruning the smallest",
+        "At matched AUC, pruning the most vulnerable weights is more accurate than pruning "
+        "the smallest",
         quantity=f"{matched}: most vulnerable minus smallest weights",
         above=0.0,
         margin=0.05,  # few networks: smaller gains are not resolved
@@ -90,7 +92,8 @@ claims = report.claims(
     ),
     report.Claim(
         "score_matters",
-        "At matched AUC, pruning the most vulnerable weights is more accurate than pruning the least vulnerable",
+        "At matched AUC, pruning the most vulnerable weights is more accurate than pruning "
+        "the least vulnerable",
         quantity=f"{matched}: most minus least vulnerable weights",
         above=0.0,
         margin=0.05,
@@ -99,7 +102,8 @@ claims = report.claims(
     ),
     report.Claim(
         "rewinding_first",
-        "At matched AUC, magnitude pruning is more accurate if the most vulnerable weights are rewound first",
+        "At matched AUC, magnitude pruning is more accurate if the most vulnerable weights "
+        "are rewound first",
         quantity=f"{matched}: rewound before pruning minus pruning alone",
         above=0.0,
         margin=0.02,
@@ -205,7 +209,8 @@ report.curves(
     log="x",
     null=sparsity,
     level="chance",
-    title=f"Magnitude pruning removes {audit.mean_ci(own).value:.0%} of the {share:.0%} most vulnerable weights",
+    title=f"Magnitude pruning removes {audit.mean_ci(own).value:.0%} of the {share:.0%} most "
+    "vulnerable weights",
     xlabel="share of the weights that counts as most vulnerable",
     ylabel="share of them that is removed",
 )

@@ -85,7 +85,8 @@ claims = report.claims(
     ),
     report.Claim(
         "beyond_difficulty",
-        "At equal difficulty, LiRA and the distance of features in stage 4 still expose the same samples (above .2)",
+        "At equal difficulty, LiRA and the distance of features in stage 4 still expose the "
+        "same samples (above .2)",
         quantity=f"{corrected}, within strata of difficulty: LiRA with {last_stage}",
         above=0.2,
         margin=0.2,
@@ -154,7 +155,9 @@ for order in divisions:
     halves = np.array_split(order, 2)
     judged.append([memorization(half, score_epochs) for half in halves])
 whole = {epoch: memorization(range(judges), epoch) for epoch in when}
-probe = recipe.ProbeStudy(setup.data, setup.model, replace(setup.schedule, nesterov=True), pool, pairs, seed, precision)
+probe = recipe.ProbeStudy(
+    setup.data, setup.model, replace(setup.schedule, nesterov=True), pool, pairs, seed, precision
+)
 distances = {}
 for epoch in [*looks, epochs]:
     distances[epoch] = [pair.at(epoch).distance() for pair in probe.probes]
@@ -167,10 +170,10 @@ comparison = lab.compare(
 # %% [markdown]
 # ## One matrix
 # *Distance* is how much farther apart the features of M_all and M_h1 lie where M_h1 did not see the
-# sample. *Difficulty* is the error of judges that did not train on it, at the end of their training.
-# *Epoch of encoding* is when a sample first has half of its final exposure by LiRA. Left out: measures
-# on which halves do not agree. Strata of difficulty are those of the judges, so that at equal
-# difficulty little is left of the judges' own score.
+# sample. *Difficulty* is the error of judges that did not train on it, at the end of their
+# training. *Epoch of encoding* is when a sample first has half of its final exposure by LiRA. Left
+# out: measures on which halves do not agree. Strata of difficulty are those of the judges, so that
+# at equal difficulty little is left of the judges' own score.
 
 # %%
 results = comparison.results
@@ -329,8 +332,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** Intervals are about other samples and the errors that networks make on each sample
 # alone, not about what a network does to all samples. Networks that train on a sample are nearly
-# always right about it, so the memorization score is nearly the difficulty. M_all trains on twice as
-# many samples as an attacked network. A judge has 8 epochs, an attacked network 12.
+# always right about it, so the memorization score is nearly the difficulty. M_all trains on twice
+# as many samples as an attacked network. A judge has 8 epochs, an attacked network 12.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,8 +9,10 @@
 # %% [markdown]
 # # Explore: in which stage, and when?
 #
-# PPTP's probe trains one network on all samples (M_all) and one on half of them (M_h1). In which stage do the two differ more on the samples that M_h1 has not
-# seen? Each cell below answers with an AUC; 0.5 is chance. Point at a cell, click it, click a picture, or play the epochs. A and B are two probes that you choose.
+# PPTP's probe trains one network on all samples (M_all) and one on half of them (M_h1). In which
+# stage do the two differ more on the samples that M_h1 has not seen? Each cell below answers with
+# an AUC; 0.5 is chance. Point at a cell, click it, click a picture, or play the epochs. A and B are
+# two probes that you choose.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -33,16 +35,37 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import lab, report
 from leak_atlas.explore import layers
 from leak_atlas.explore.setting import Setting
-from leak_atlas.recipe import Augment, CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule, self_audit
+from leak_atlas.recipe import (
+    Augment,
+    CrossEntropy,
+    Data,
+    Halves,
+    Model,
+    RelaxLoss,
+    Schedule,
+    self_audit,
+)
 
 # %%
-schedule = Schedule(epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None)
-first = Setting(Data(data, pixels), Halves(pool, seed=seed), Model(models[0], width), schedule, pairs, seed, precision)
+schedule = Schedule(
+    epochs, batch, optimizer, lr, nesterov=True, augment=Augment(augment) if augment else None
+)
+first = Setting(
+    Data(data, pixels),
+    Halves(pool, seed=seed),
+    Model(models[0], width),
+    schedule,
+    pairs,
+    seed,
+    precision,
+)
 second = first.but("architecture", models[-1])
 relaxed = first.but("training", RelaxLoss(alpha))
 
 # %%
-results = lab.realize(first.steps(moments), second.steps(moments), relaxed.steps(), self_audit(first.probe()))
+results = lab.realize(
+    first.steps(moments), second.steps(moments), relaxed.steps(), self_audit(first.probe())
+)
 
 # %%
 defences = {"none": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)}
@@ -50,8 +73,9 @@ app = layers.explorer(first, second, moments, defences)
 app
 
 # %% [markdown]
-# **Limits.** Four pairs of networks show where to look; they decide nothing. The claims are judged on `layers/fig01`, `fig03`, `fig06`, `fig10` and `own01`.
-# Where a difference shows, memory need not be: `layers/own03` plants it in early stages, and stage 4 shows it.
+# **Limits.** Four pairs of networks show where to look; they decide nothing. The claims are judged
+# on `layers/fig01`, `fig03`, `fig06`, `fig10` and `own01`. Where a difference shows, memory need
+# not be: `layers/own03` plants it in early stages, and stage 4 shows it.
 
 # %%
 report.provenance(results)

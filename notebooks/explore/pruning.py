@@ -9,12 +9,13 @@
 # %% [markdown]
 # # Explore: what pruning removes, and whom it exposes
 #
-# A network is trained, a share of its weights is set to zero for good, and the rest is trained on, with or without a defence (SAMIA and PPB). What is
-# removed, and who is exposed by that?
+# A network is trained, a share of its weights is set to zero for good, and the rest is trained on,
+# with or without a defence (SAMIA and PPB). What is removed, and who is exposed by that?
 #
-# Choose a pruner and a defence for A and for B, and an attack. The upper maps show which classes are exposed at each sparsity, the lower ones what is removed
-# of each stage. Click a class to see its members and those who are exposed most; click a picture to follow that sample through the sparsities. Two of the
-# pruners are controls, which remove at random.
+# Choose a pruner and a defence for A and for B, and an attack. The upper maps show which classes
+# are exposed at each sparsity, the lower ones what is removed of each stage. Click a class to see
+# its members and those who are exposed most; click a picture to follow that sample through the
+# sparsities. Two of the pruners are controls, which remove at random.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -48,7 +49,18 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import lab, report
 from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.pruning import Pruning
-from leak_atlas.recipe import PPB, SAMIA, AdversarialRegularization, CrossEntropy, Data, LiRA, Model, PruningStudy, Schedule, Threshold
+from leak_atlas.recipe import (
+    PPB,
+    SAMIA,
+    AdversarialRegularization,
+    CrossEntropy,
+    Data,
+    LiRA,
+    Model,
+    PruningStudy,
+    Schedule,
+    Threshold,
+)
 
 # %%
 networks = PruningStudy(
@@ -63,13 +75,34 @@ networks = PruningStudy(
     seed=seed,
     precision=precision,
 )
-defences = {"Base": CrossEntropy()} | {f"PPB, λ = {weight:g}": PPB(weight) for weight in ppb} | {f"ADV, α = {adv:g}": AdversarialRegularization(adv)}
-attackers = {"Conf": Threshold(), "LiRA": LiRA("offline_cdf"), "SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)}
-study = Pruning(networks.setup, networks.tuning, victims, defences, attackers, [pruner, other], sparsity, reference)
+defences = (
+    {"Base": CrossEntropy()}
+    | {f"PPB, λ = {weight:g}": PPB(weight) for weight in ppb}
+    | {f"ADV, α = {adv:g}": AdversarialRegularization(adv)}
+)
+attackers = {
+    "Conf": Threshold(),
+    "LiRA": LiRA("offline_cdf"),
+    "SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer),
+}
+study = Pruning(
+    networks.setup,
+    networks.tuning,
+    victims,
+    defences,
+    attackers,
+    [pruner, other],
+    sparsity,
+    reference,
+)
 
 # %%
 others = "L1 structured", "L2 structured", "slimming"
-given = [study.beforehand(one, sparsities, ["Base"], attack) for one in (pruner, *others) for attack in ("Conf", "LiRA")]
+given = [
+    study.beforehand(one, sparsities, ["Base"], attack)
+    for one in (pruner, *others)
+    for attack in ("Conf", "LiRA")
+]
 defended = f"PPB, λ = {sorted(ppb)[len(ppb) // 2]:g}"
 results = lab.realize(given, study.beforehand(pruner, [sparsity], [defended], "Conf"))
 
@@ -78,12 +111,15 @@ app = Instrument(study)
 app
 
 # %% [markdown]
-# **Setup.** Every shadow model goes through the same steps as its targets, its defence included. Four pruners are trained at some sparsities without a
-# defence, one with PPB; every other choice when you ask for it. LiRA is the offline one: no shadow model has trained on a target's samples.
+# **Setup.** Every shadow model goes through the same steps as its targets, its defence included.
+# Four pruners are trained at some sparsities without a defence, one with PPB; every other choice
+# when you ask for it. LiRA is the offline one: no shadow model has trained on a target's samples.
 #
-# **Limits.** An interval is over the targets, which share one pool. A class has few members in each target, and the most exposed of ten classes is high
-# partly by chance: choose another attack to see whether it stays. The samples shown are the extremes of many. A network that pruning destroys exposes nobody:
-# read its test accuracy first. Nothing here is a verdict: the claims are judged in `pruning/fig07_fig08` and its neighbours.
+# **Limits.** An interval is over the targets, which share one pool. A class has few members in each
+# target, and the most exposed of ten classes is high partly by chance: choose another attack to see
+# whether it stays. The samples shown are the extremes of many. A network that pruning destroys
+# exposes nobody: read its test accuracy first. Nothing here is a verdict: the claims are judged in
+# `pruning/fig07_fig08` and its neighbours.
 
 # %%
 report.provenance(results)

@@ -9,14 +9,19 @@
 # %% [markdown]
 # # Explore: which samples are memorized, and what does a window over them do?
 #
-# Networks are pruned in rounds, and fine-tuned in each (WeMem). Base trains on all members in each epoch. RSW trains on those in a window that slides over the
-# members of each class, in the order of their memorization scores. SWMR also penalizes the weights on the members with the highest scores.
+# Networks are pruned in rounds, and fine-tuned in each (WeMem). Base trains on all members in each
+# epoch. RSW trains on those in a window that slides over the members of each class, in the order of
+# their memorization scores. SWMR also penalizes the weights on the members with the highest scores.
 #
-# Play moves the window through a round. Click a member to see its score, its exposure and the members that look most like it. Choose another window, another
-# order, another attack. The random order is the control: the same scores, permuted.
+# Play moves the window through a round. Click a member to see its score, its exposure and the
+# members that look most like it. Choose another window, another order, another attack. The random
+# order is the control: the same scores, permuted.
 
 # %% tags=["parameters"]
-data = ["digits-bits", "fashion-mnist-small"]  # data sets (leak-atlas data); of each list below an entry is theirs
+data = [
+    "digits-bits",
+    "fashion-mnist-small",
+]  # data sets (leak-atlas data); of each list below an entry is theirs
 pixels = [0, 16]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc", "resnet10"]  # architectures
 width = [256, 8]  # units of a layer (published), or channels of stage 1
@@ -79,11 +84,13 @@ app = Instrument(shown)
 app
 
 # %% [markdown]
-# **Setup.** On each data set the scores, Base, and RSW and SWMR with one window are trained here. Everything else is trained when you ask for it. Every
-# shadow model goes through the same steps as its target. LiRA is the offline one: no shadow model has trained on a target's samples.
+# **Setup.** On each data set the scores, Base, and RSW and SWMR with one window are trained here.
+# Everything else is trained when you ask for it. Every shadow model goes through the same steps as
+# its target. LiRA is the offline one: no shadow model has trained on a target's samples.
 #
-# **Limits.** A sample's exposure is a mean over few targets. Members are compared with the non-members of the same target. One seed and one window stand in a
-# figure. Nothing here is a verdict: whether a window protects is judged in `samples/`.
+# **Limits.** A sample's exposure is a mean over few targets. Members are compared with the
+# non-members of the same target. One seed and one window stand in a figure. Nothing here is a
+# verdict: whether a window protects is judged in `samples/`.
 
 # %%
 report.provenance(results)

@@ -9,13 +9,18 @@
 # %% [markdown]
 # # Explore: when in training is membership encoded, and in which samples?
 #
-# Each sample has a place in the vulnerability plane (Dynamics): how often an attack calls it a member of networks that did not train on it (FPR), and of networks
-# that did (TPR). On the diagonal the attack guesses. In the upper left corner the sample is exposed.
+# Each sample has a place in the vulnerability plane (Dynamics): how often an attack calls it a
+# member of networks that did not train on it (FPR), and of networks that did (TPR). On the diagonal
+# the attack guesses. In the upper left corner the sample is exposed.
 #
-# Play runs over the epochs. Click a sample to see its picture, its path and its loss. Colour the samples by how hard they are. Choose another attack or threshold.
+# Play runs over the epochs. Click a sample to see its picture, its path and its loss. Colour the
+# samples by how hard they are. Choose another attack or threshold.
 
 # %% tags=["parameters"]
-axis = ["fashion-mnist-small", "digits"]  # data sets that can be chosen (leak-atlas data); the first one is trained
+axis = [
+    "fashion-mnist-small",
+    "digits",
+]  # data sets that can be chosen (leak-atlas data); the first one is trained
 axis_pixels = [8, 0]  # side of their images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture
 width = 8  # channels of stage 1
@@ -64,12 +69,13 @@ app = Instrument(shown)
 app
 
 # %% [markdown]
-# **Setup.** On the first data set, LiRA at all checkpoints, its permutation null and the judges are trained here. Everything else is trained when you ask for
-# it.
+# **Setup.** On the first data set, LiRA at all checkpoints, its permutation null and the judges are
+# trained here. Everything else is trained when you ask for it.
 #
-# **Limits.** Rates come from few networks, so noise moves a sample, too: compare the length of a path with that under permuted membership labels. Difficulty
-# is measured in networks of their own. The authors' definitions are not published; those here are ours. Nothing here is a verdict: the claims are judged in
-# `time/`.
+# **Limits.** Rates come from few networks, so noise moves a sample, too: compare the length of a
+# path with that under permuted membership labels. Difficulty is measured in networks of their own.
+# The authors' definitions are not published; those here are ours. Nothing here is a verdict: the
+# claims are judged in `time/`.
 
 # %%
 report.provenance(results)

@@ -9,12 +9,14 @@
 # %% [markdown]
 # # Explore: which weights are rewound
 #
-# Which weights does a score select, and what does rewinding them do to accuracy and leakage? CWRF scores each weight of a network. The share *r* with the
-# highest scores goes back to its initial values and stays there; the other weights are trained on with RelaxLoss.
+# Which weights does a score select, and what does rewinding them do to accuracy and leakage? CWRF
+# scores each weight of a network. The share *r* with the highest scores goes back to its initial
+# values and stays there; the other weights are trained on with RelaxLoss.
 #
-# Choose two scores, A and B. The maps show which stages, layer types or tensors each score selects at each *r*, compared with chance. The charts below show
-# test accuracy and leakage at those *r* that are trained, next to the same training with nothing rewound. The attack is LiRA; its shadow models go through
-# the same steps.
+# Choose two scores, A and B. The maps show which stages, layer types or tensors each score selects
+# at each *r*, compared with chance. The charts below show test accuracy and leakage at those *r*
+# that are trained, next to the same training with nothing rewound. The attack is LiRA; its shadow
+# models go through the same steps.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -26,7 +28,13 @@ pool = 600  # samples from which each model draws half
 dev = 300  # samples outside the pool, here unused: the networks are those of Tab. 3
 reference = 300  # non-members outside the pool, for the score alone
 test = 600  # test samples
-rates = [0.001, 0.005, 0.02, 0.05, 0.2]  # r, shares of the weights whose rewinding is trained beforehand
+rates = [
+    0.001,
+    0.005,
+    0.02,
+    0.05,
+    0.2,
+]  # r, shares of the weights whose rewinding is trained beforehand
 rate = 0.05  # r to begin with
 balances = [0.1, 0.5, 0.9]  # lambda of the vulnerability score
 compared = ["vulnerability, λ = 0.5", "magnitude"]  # scores A and B, to begin with
@@ -67,9 +75,18 @@ from leak_atlas.recipe import (
 # %%
 long, short = (Schedule(n, batch, "adam", lr=lr) for n in (epochs, retrain_epochs))
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-ordinary = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision).trained()
-criteria = {f"vulnerability, λ = {balance:g}": Vulnerability(weight=balance, steps=score_steps, batch=batch) for balance in balances}
-criteria |= {"learnability": Learnability(steps=score_steps, batch=batch), "magnitude": Magnitude(), "change |w − w0|": Change()}
+ordinary = Setup(
+    Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision
+).trained()
+criteria = {
+    f"vulnerability, λ = {balance:g}": Vulnerability(weight=balance, steps=score_steps, batch=batch)
+    for balance in balances
+}
+criteria |= {
+    "learnability": Learnability(steps=score_steps, batch=batch),
+    "magnitude": Magnitude(),
+    "change |w − w0|": Change(),
+}
 criteria |= {"SNIP": SNIP(), "chance": Random(seed)}
 defences = {"RelaxLoss": RelaxLoss(alpha), "cross-entropy": CrossEntropy()}
 attackers = {"LiRA": LiRA(), "RMIA": RMIA(), "Conf": Threshold()}
@@ -83,12 +100,14 @@ app = Instrument(study)
 app
 
 # %% [markdown]
-# **Setup.** Each network, a shadow model too, scores its own weights. The two scores that are compared first are trained at some *r*; all others when you ask
-# for it.
+# **Setup.** Each network, a shadow model too, scores its own weights. The two scores that are
+# compared first are trained at some *r*; all others when you ask for it.
 #
-# **Limits.** An interval is over the networks, which share their data and are each other's shadow models. It says nothing of other data sets or
-# architectures. A score that selects a small layer whole reaches large numbers: the stem has few weights. Rewinding helps only where it is more accurate than
-# RelaxLoss alone at the same attack AUC. Nothing here is a verdict: the claims are judged in `weights/fig04b` and its neighbours.
+# **Limits.** An interval is over the networks, which share their data and are each other's shadow
+# models. It says nothing of other data sets or architectures. A score that selects a small layer
+# whole reaches large numbers: the stem has few weights. Rewinding helps only where it is more
+# accurate than RelaxLoss alone at the same attack AUC. Nothing here is a verdict: the claims are
+# judged in `weights/fig04b` and its neighbours.
 
 # %%
 report.provenance(results)

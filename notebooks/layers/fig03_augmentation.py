@@ -93,7 +93,8 @@ claims = report.claims(
     ),
     report.Claim(
         "stays_by_direction",
-        "Measured by direction alone, stage 4 of augmented pairs has a larger disparity than stages 1 to 3",
+        "Measured by direction alone, stage 4 of augmented pairs has a larger disparity than "
+        "stages 1 to 3",
         quantity=f"{lead}, by direction",
         above=0.0,
         margin=effect,
@@ -206,10 +207,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Augmented pairs train for more epochs than pairs without augmentation. More epochs raise
-# the disparity, so the first claim is harder to meet. Networks that are stopped early may fit their
-# members better than augmented networks; then the second comparison favours augmentation. The crop
-# is half of the usual size: with a stronger crop, networks hardly fit so small a pool.
+# **Limits.** Augmented pairs train for more epochs than pairs without augmentation. More epochs
+# raise the disparity, so the first claim is harder to meet. Networks that are stopped early may fit
+# their members better than augmented networks; then the second comparison favours augmentation. The
+# crop is half of the usual size: with a stronger crop, networks hardly fit so small a pool.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -256,9 +256,10 @@ report.table(
 )
 
 # %% [markdown]
-# **Limits.** RelaxLoss has one strength here; `fig13` has several. In few epochs it changes a network
-# less than in many. Checkpoints of early stopping still have a high learning rate: a whole training of
-# fewer epochs would be a stronger control. Retraining also costs the epochs of ordinary training.
+# **Limits.** RelaxLoss has one strength here; `fig13` has several. In few epochs it changes a
+# network less than in many. Checkpoints of early stopping still have a high learning rate: a whole
+# training of fewer epochs would be a stronger control. Retraining also costs the epochs of ordinary
+# training.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

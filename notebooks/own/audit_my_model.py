@@ -12,8 +12,8 @@
 # Shadow models are trained here as the model was trained. Every attack that reads logits compares
 # the model with them. The first output is the answer. Then the page shows in which modules and
 # weights members can be identified. Without changes, it audits an example. To audit your own model,
-# copy this notebook: `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`. The last section
-# says what to replace in the copy.
+# copy this notebook: `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`. The last
+# section says what to replace in the copy.
 
 # %% tags=["parameters"]
 weights = ""  # your .safetensors, as seen from where this runs; "": the example
@@ -114,9 +114,9 @@ report.table(members, caption=found.most_caption(found_at))
 
 # %% [markdown]
 # ## Membership in the features of each module
-# Left, your model: AUC of a classifier on a module's features, which knows the membership of half of
-# the samples. Right, two networks that are trained here, one on all members and one on half of them:
-# AUC of the distance between their features, which identifies that half (PPTP's disparity).
+# Left, your model: AUC of a classifier on a module's features, which knows the membership of half
+# of the samples. Right, two networks that are trained here, one on all members and one on half of
+# them: AUC of the distance between their features, which identifies that half (PPTP's disparity).
 
 # %%
 modules = audited.module_rows()
@@ -125,8 +125,8 @@ report.profile(modules, hue="series", facet="reading", title=audited.module_titl
 # %% [markdown]
 # ## Weights with the largest learnability scores
 # Learnability (CWRF) scores a weight by how much its removal would change the loss on the members,
-# to first order, summed over a few training steps. CWRF's other score, vulnerability, needs the initialisation, which is not known
-# here.
+# to first order, summed over a few training steps. CWRF's other score, vulnerability, needs the
+# initialisation, which is not known here.
 
 # %%
 largest = audited.weight_rows(share)
@@ -144,15 +144,15 @@ report.provenance(results, weights=page.source(target), scores=scores.name)
 # %% [markdown]
 # ## How to audit your own model
 #
-# 1. **Data.** `leak-atlas data add my-set PATH` takes a folder of images, an
-#    .npz or a .csv. Then `data = "my-set"`. Its train part must be what the model was trained on,
-#    and its test part what the model never saw. Without a test part of yours a fifth of all
-#    samples becomes it. If the model was trained on all samples, the audit is then wrong.
+# 1. **Data.** `leak-atlas data add my-set PATH` takes a folder of images, an .npz or a .csv. Then
+#    `data = "my-set"`. Its train part must be what the model was trained on, and its test part what
+#    the model never saw. Without a test part of yours a fifth of all samples becomes it. If the
+#    model was trained on all samples, the audit is then wrong.
 # 2. **Module.** Replace `Net` and `MyNet` in your copy of this notebook. `reads` names the kinds of
 #    its data, `stages` modules as `named_modules()` does. If the cell becomes a file beside the
 #    notebook, from which you import `MyNet`, all cores are used.
-# 3. **Weights.** Where the model is: `torch.save(net.state_dict(), "mine.pt")`. Here:
-#    `leak-atlas model mine.pt`. Then `weights = "mine.safetensors"`.
+# 3. **Weights.** Where the model is: `torch.save(net.state_dict(), "mine.pt")`. Here: `leak-atlas
+#    model mine.pt`. Then `weights = "mine.safetensors"`.
 # 4. **Parameters.** Write those of your training, and the test accuracy that you know.
 #
 # The module reads images as `(n, channels, side, side)` of `(pixel / 255 - mean) / std`. `mean` and

@@ -114,7 +114,9 @@ claims = report.claims(
         control="the same members; paired over targets",
         headline=True,
     ),
-    report.early_stopping_claim("stopping", "networks with my defence", "RMIA", margin, headline=True),
+    report.early_stopping_claim(
+        "stopping", "networks with my defence", "RMIA", margin, headline=True
+    ),
     report.Claim(
         "finds",
         "My attack identifies members better than a threshold on the confidence",

@@ -330,10 +330,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one window and one permutation. Where a strength leaves
-# less than half of Base's test accuracy, the balance of three strengths compares only two. RSW with plain L2 has
-# SWMR's mean strength over a round, not of each epoch. Targets share shadow models and one half of
-# the samples.
+# **Limits.** One data set, one architecture, one window and one permutation. Where a strength
+# leaves less than half of Base's test accuracy, the balance of three strengths compares only two.
+# RSW with plain L2 has SWMR's mean strength over a round, not of each epoch. Targets share shadow
+# models and one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -22,8 +22,8 @@
 #
 # 1. *A constant learning rate* (qualifies the answer at 75 %): where the rate falls to 0, little
 #    can change late.
-# 2. *Other networks*: on the same networks, chance errors at both epochs are the same. So we also
-#    flag on another half of the networks, which shares no shadow model.
+# 2. *Other networks*: flags at two epochs of the same networks share their errors. So we also take
+#    the samples that end vulnerable from one half of the networks, and the flags from the other.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -118,7 +118,7 @@ claims = report.claims(
     ),
     report.Claim(
         "other_networks",
-        f"On other networks, LiRA too flags more than half of {vulnerable}",
+        f"After training, LiRA on other networks flags more than half of {vulnerable}",
         quantity=f"of {vulnerable}, the share that is flagged on other networks after training",
         above=0.5,
         margin=0.15,
@@ -244,9 +244,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The article speaks of complex data sets; images of 8 × 8 pixels are none. With a
-# constant learning rate, the training may not be finished. Halves attack with fewer shadow models
-# than all networks would.
+# **Limits.** The article speaks of complex data sets; images of 8 × 8 pixels are simple. With a
+# constant learning rate, the training may not be finished. Each half of the networks has fewer
+# shadow models for LiRA than all networks together.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

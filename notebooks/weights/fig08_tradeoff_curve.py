@@ -241,7 +241,8 @@ report.table(rows, caption="Last column: at matched AUC of RMIA", fold="Shares o
 # %% [markdown]
 # ## Robustness: early stopping against itself
 # Each epoch of the undefended network is compared with the line through its other epochs. It gains
-# nothing over itself, so a value other than 0 is the error of such a comparison.
+# Each epoch of the undefended network is compared with the line through its other epochs. The true
+# difference is 0, so another value is the error of such a comparison.
 
 # %%
 report.table(
@@ -251,8 +252,8 @@ report.table(
 # %% [markdown]
 # **Limits.** Our copy of the paper's text lacks its strengths and its share of rewound weights;
 # three shares are tried, at one strength. HAMP, the paper's third defence, is left out: in `quick`
-# it does not lower the AUC from scratch (`tab03`). CCL is stronger than in its authors' example,
-# which does nothing in `quick`.
+# it does not lower the AUC from scratch (`tab03`). CCL is stronger here than in its authors'
+# example: that strength changes nothing in `quick`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -254,10 +254,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The verdicts on both defences are on their mean; the figure shows each. Each defence
-# has one strength and one share of rewound weights: the paper chose the share by a grid, `fig08`
-# varies both for RelaxLoss. A lower leak can come with a lower accuracy: `fig08` compares networks
-# at matched AUC.
+# **Limits.** The verdicts are on the mean of RelaxLoss and CCL; the figure shows each defence. Each
+# defence has one strength and one share of rewound weights: the paper chose the share by a grid,
+# `fig08` varies both for RelaxLoss. A lower leak can come with a lower accuracy: `fig08` compares
+# networks at matched AUC.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
