@@ -101,6 +101,7 @@ def test_declaring_and_reading_need_no_torch() -> None:
 
 ORDER = [
     "engine.paths",
+    "engine.shapes",
     "engine.files",
     "engine.processes",
     "engine.digests",

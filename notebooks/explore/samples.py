@@ -18,10 +18,7 @@
 # order is the control: the same scores, permuted.
 
 # %% tags=["parameters"]
-data = [
-    "digits-bits",
-    "fashion-mnist-small",
-]  # data sets (leak-atlas data); of each list below an entry is theirs
+data = ["digits-bits", "fashion-mnist-small"]  # data sets; each list below has an entry for each
 pixels = [0, 16]  # side of the images, pixels, after area resize; 0: as they are
 model = ["fc", "resnet10"]  # architectures
 width = [256, 8]  # units of a layer (published), or channels of stage 1
@@ -41,7 +38,7 @@ networks = 32  # whose answers give memorization scores; the attack does not kno
 share = 0.7  # of the pool that each of them trains on
 rounds = 5  # of pruning; published: 5
 sparsity = 0.6  # share of the weights that is removed in the end; published, mainly: .6
-risky_share = 0.176  # of the members whose scores count as high, for SWMR; as published for CIFAR-10, ResNet18
+risky_share = 0.176  # of the members, with high scores, for SWMR (published for CIFAR-10)
 ninths = 2  # width of the window, ninths of a class' members; published: 6, 4, 2
 step = 1  # by which the window moves, members an epoch; published: 1/45 and 2/45 of a class
 seed = 7  # seed of design, initialisation and order

@@ -17,10 +17,7 @@
 # samples by how hard they are. Choose another attack or threshold.
 
 # %% tags=["parameters"]
-axis = [
-    "fashion-mnist-small",
-    "digits",
-]  # data sets that can be chosen (leak-atlas data); the first one is trained
+axis = ["fashion-mnist-small", "digits"]  # data sets to choose from; the first is trained
 axis_pixels = [8, 0]  # side of their images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture
 width = 8  # channels of stage 1

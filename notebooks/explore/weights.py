@@ -28,13 +28,7 @@ pool = 600  # samples from which each model draws half
 dev = 300  # samples outside the pool, here unused: the networks are those of Tab. 3
 reference = 300  # non-members outside the pool, for the score alone
 test = 600  # test samples
-rates = [
-    0.001,
-    0.005,
-    0.02,
-    0.05,
-    0.2,
-]  # r, shares of the weights whose rewinding is trained beforehand
+rates = [0.001, 0.005, 0.02, 0.05, 0.2]  # r, shares of rewound weights, trained beforehand
 rate = 0.05  # r to begin with
 balances = [0.1, 0.5, 0.9]  # lambda of the vulnerability score
 compared = ["vulnerability, λ = 0.5", "magnitude"]  # scores A and B, to begin with
