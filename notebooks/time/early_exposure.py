@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Are most samples that end vulnerable flagged early in training?
+# # Are most samples that LiRA flags after training already flagged early?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
 # eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure),

@@ -63,7 +63,7 @@ def test_headlines_answer_the_title_and_the_limits_follow():
     unmarked = summary.short(judged(WRONG, OPEN, RIGHT))
     assert "✗ **No.** “Claim 0” does not hold: −0.300" in unmarked
     assert (
-        "◐ **Undecided:** “Claim 1”. The interval contains both answers: 0.000" in unmarked
+        "◐ **Undecided:** “Claim 1”. The interval contains the threshold 0: 0.000" in unmarked
         and "Claim 2" not in unmarked
     )
     assert summary.short([]) == ""

@@ -31,7 +31,7 @@ MEANING: dict[Verdict, str] = {
     "undecided": "the 95 % interval contains the border: the data allow both answers",
     "underpowered": "the 95 % interval contains the border and is wider than the smallest effect of "
     "interest: more networks are needed; or the quantity could not be measured",
-    "inert": "the manipulation check failed: what was varied had no effect",
+    "inert": "a manipulation check failed, so the claim was not tested",
 }
 MIME = "application/vnd.leakatlas.claims+json"
 RESERVED = ("claims", "notes", "checks", "regime")  # arguments of `judge`

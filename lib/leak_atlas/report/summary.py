@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from leak_atlas.report import ledger
 from leak_atlas.report.ledger import ICONS, digits, failed, requirement, shown
 
 if TYPE_CHECKING:
@@ -16,9 +17,15 @@ Row = Mapping[str, Any]
 ANSWERS = {  # of each verdict: a word, and a sentence that is true
     "holds": ("Yes.", "{text}: {number}."),
     "fails": ("No.", "{fails}: {number}."),
-    "undecided": ("Undecided:", "“{text}”. The interval contains both answers: {number}."),
-    "underpowered": ("Underpowered:", "“{text}”. There is too little data to decide: {number}."),
-    "inert": ("Not tested:", "“{text}”. What was varied had no effect; measured: {number}."),
+    "undecided": (
+        "Undecided:",
+        "“{text}”. The interval contains the threshold {border}: {number}.",
+    ),
+    "underpowered": (
+        "Underpowered:",
+        "“{text}”. A wide interval contains the threshold {border}: {number}.",
+    ),
+    "inert": ("Not tested:", "“{text}”. A manipulation check failed; measured: {number}."),
 }
 UNMEASURED = "Not measured:", "“{text}”."
 DENIED = "“{text}” does not hold"  # where a claim names no sentence that is true if it fails
@@ -63,7 +70,14 @@ def answer(row: Row) -> tuple[str, str]:
     word, sentence = ANSWERS[row["verdict"]]
     if row["verdict"] == "underpowered" and (row["power"] or 0.0) <= 1:
         word, sentence = UNMEASURED
-    return word, sentence.format(text=text, fails=fails, number=interval(row))
+    words = {"text": text, "fails": fails, "border": threshold(row), "number": interval(row)}
+    return word, sentence.format(**words)
+
+
+def threshold(row: Row) -> str:
+    """The number with which an interval is compared: `0.02`, or `±0.02` of an absolute value."""
+    sign = "±" if row["rule"].startswith("|") else ""
+    return f"{sign}{ledger.border(row):g}".replace("-", "−")
 
 
 def evidence(row: Row) -> str:
