@@ -194,8 +194,12 @@ class Run:
         ready = [name for name, missing in self.needs.items() if not missing]
         for name in ready:
             del self.needs[name]
-            work = self.folder, self.chosen[name], self.given[name]
-            self.running[name] = self.pool.submit(execute, *work)
+            self.execute(name)
+
+    def execute(self, name: str) -> None:
+        """Executes a notebook in a process of its own."""
+        work = self.folder, self.chosen[name], self.given[name]
+        self.running[name] = self.pool.submit(execute, *work)
 
     def collect(self, wait: bool) -> None:
         """Reports the executions that have ended, or waits for all of them."""
