@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # How strong must an attacker be?
+# # Does a cheap attack suffice, and does it rank defences alike?
 #
 # **Question.** The five papers attack with 5 to 128 shadow models, or with none. How many does an
 # attack need, and would a weaker attacker rank the defences in another order? The question is ours.
@@ -199,8 +199,7 @@ report.curves(
     "shadow models",
     hue="attack",
     facet="measure",
-    log="x",
-    title=f"RMIA with {few} shadow models is {gap.value:+.3f} from {best} with {most}",
+    title=f"AUC of RMIA with {few} shadow models minus {best} with {most}: {gap.value:+.3f}",
     xlabel="shadow models",
 )
 

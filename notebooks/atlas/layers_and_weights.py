@@ -152,7 +152,7 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Where the most vulnerable weights lie
-# Each bar of chance is the share of all weights in that stage.
+# *All weights* is chance: the share of all weights that lie in that part of the network.
 
 # %%
 results = comparison.results

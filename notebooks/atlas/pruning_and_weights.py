@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does pruning remove the vulnerable weights?
+# # Does pruning spare the most vulnerable weights?
 #
 # **Question.** SAMIA's and WeMem's networks lose their smallest weights, CWRF names vulnerable
 # ones. Does pruning remove the vulnerable weights, and would it protect better if it did? The
