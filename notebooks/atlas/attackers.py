@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a cheap attack suffice, and does it rank defences alike?
+# # Is a cheap attack as good as the strongest?
 #
 # **Question.** The five papers attack with 5 to 128 shadow models, or with none. How many does an
 # attack need, and would a weaker attacker rank the defences in another order? The question is ours.

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is the disparity largest in stage 4, and does stage 3 already have one?
+# # Is the disparity of a ResNet largest in stage 4?
 #
 # **The paper.** Fang & Kim (2026), Fig. 1: "the disparity abruptly starts in stage 4" (section
 # 3.3), and grows there from block to block.

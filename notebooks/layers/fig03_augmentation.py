@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does augmentation lower the disparity, and more than early stopping does?
+# # Does augmentation lower the disparity more than early stopping does?
 #
 # **The paper.** Fang & Kim (2026), Fig. 3: "data augmentation does help mitigate disparity when it
 # occurs", and it "has no impact on “where” disparity happens" (section 3.3).
@@ -53,7 +53,7 @@ effect = 0.02  # the smallest change of an AUC that is worth having
 paired = "paired: same seeds and halves"
 fit = "stopped pairs fit their members better by 0.02 at most; "
 stage_4 = "disparity |AUC − 0.5| of stage 4 by Euclidean distance"
-lead = "disparity |AUC − 0.5| of stage 4 minus the largest of stages 1 to 3, augmented pairs"
+lead = "augmented pairs: disparity |AUC − 0.5| of stage 4, minus the largest of stages 1 to 3"
 nowhere_else = "data augmentation has no impact on “where” disparity happens"
 claims = report.claims(
     report.Claim(

@@ -50,7 +50,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold
 
 effect = 0.02  # the smallest change of an AUC or of an accuracy that is worth having
-enlarged = "each map minus the next smaller map"
+step = "from one map size to the next"
 paired = "paired: same seeds and halves"
 quote = "enhances the model’s generalizability while not significantly exacerbating the disparity"
 where = "enlarging the feature map also has no impact on where the disparity happens"
@@ -60,7 +60,7 @@ claims = report.claims(
         f"Each enlargement of the map raises the disparity of stage 4 by less than {effect}",
         fails="At least one enlargement of the map raises the disparity of stage 4 by more than "
         f"{effect}",
-        quantity=f"disparity |AUC − 0.5| of stage 4, {enlarged}, largest change",
+        quantity=f"the largest rise of stage 4's disparity |AUC − 0.5| {step}",
         below=effect,
         margin=effect,
         paper="Fig. 4",
@@ -75,7 +75,7 @@ claims = report.claims(
         f"{effect}",
         fails="At least one enlargement of the map raises the AUC of the confidence attack by "
         f"more than {effect}",
-        quantity=f"AUC of the confidence attack on M_h1, {enlarged}, largest change",
+        quantity=f"the largest rise of the confidence attack's AUC on M_h1 {step}",
         below=effect,
         margin=effect,
         ours="our control",
@@ -85,7 +85,7 @@ claims = report.claims(
     report.Claim(
         "generalizes",
         "Each enlargement of the map raises test accuracy",
-        quantity=f"test accuracy of M_all, {enlarged}, smallest change",
+        quantity=f"the smallest rise of M_all's test accuracy {step}",
         above=0.0,
         margin=effect,
         paper="Tab. 1",

@@ -72,8 +72,8 @@ claims = report.claims(
     report.Claim(
         "begins_by_direction",
         "Measured by direction, stage 3 has a larger disparity than stages 1 and 2",
-        quantity="disparity |AUC − 0.5| of stage 3 minus the largest of stages 1 and 2, by "
-        "direction, mean over the widths",
+        quantity="disparity |AUC − 0.5| of stage 3, minus the larger disparity of stages "
+        "1 and 2; by direction, mean over the widths",
         above=0.0,
         margin=0.02,
         ours="our control",

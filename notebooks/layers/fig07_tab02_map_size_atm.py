@@ -57,8 +57,8 @@ claims = report.claims(
         "not_stronger",
         f"The larger map raises the disparity of stages 3 and 4 by less than {effect} each",
         fails=f"The larger map raises the disparity of stage 3 or of stage 4 by more than {effect}",
-        quantity="disparity |AUC − 0.5| by Euclidean distance, larger map minus usual map, larger "
-        "change of stages 3 and 4",
+        quantity="rise of the disparity |AUC − 0.5| with the larger map, by Euclidean "
+        "distance; stage 3 or 4, whichever rises more",
         below=effect,
         margin=2 * effect,  # ten pairs decide no smaller change
         paper="Fig. 7",

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the accuracy of features rise up to stage 3, and does training contribute?
+# # Does training make the features of later stages more accurate?
 #
 # **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy of each stage's features rises and
 # "starts to level off after stage 3 to various degrees" (section 3.3). Only an accuracy that rises
@@ -73,7 +73,8 @@ claims = report.claims(
         "In every architecture, a linear SVM is more accurate on features of stage 3 than of stage 1",
         fails="In at least one architecture, a linear SVM is less accurate on features of stage 3 "
         "than of stage 1",
-        quantity="accuracy of the SVM, stage 3 minus stage 1, smallest of four architectures",
+        quantity="accuracy of the SVM: stage 3 minus stage 1, for the architecture with "
+        "the smallest difference",
         above=0.0,
         quote="keeps consistently increasing in the early stages",
         control=paired,
@@ -85,8 +86,8 @@ claims = report.claims(
         "In every architecture, training raises the SVM's accuracy more on stage 3 than on stage 1",
         fails="In at least one architecture, training raises the SVM's accuracy less on stage 3 "
         "than on stage 1",
-        quantity="what training adds to the SVM's accuracy: on stage 3 minus on stage 1, "
-        "smallest of four architectures",
+        quantity="rise of the SVM's accuracy by training: on stage 3 minus on stage 1, "
+        "for the architecture with the smallest difference",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -96,10 +97,11 @@ claims = report.claims(
     report.Claim(
         "stagnates",
         f"After stage 3, the accuracy of VGG19 and of the ATM rises by less than {effect}",
-        quantity="accuracy of the SVM, last stage minus stage 3, larger of both changes",
+        quantity="accuracy of the SVM: last stage minus stage 3; VGG19 or ATM, whichever "
+        "rises more",
         below=effect,
         quote="others stagnate or even deteriorate (ATM and VGG)",
-        control="the rise before stage 3 (first claim): without it this claim says little",
+        control="the rise from stage 1 to stage 3: accuracy can only level off after it rose",
         **in_paper,
     ),
     report.Claim(

@@ -45,7 +45,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold
 
-lead = "disparity |AUC − 0.5| of stage 4 minus the largest of stages 1 to 3"
+lead = "disparity |AUC − 0.5| of stage 4, minus the largest disparity of stages 1 to 3"
 claims = report.claims(
     *report.onset_claims(
         "stage4",
@@ -69,8 +69,7 @@ claims = report.claims(
     report.Claim(
         "silent_direction",
         "Measured by direction, stages 1 to 3 have a disparity below 0.04 for all depths",
-        quantity="disparity |AUC − 0.5| of stages 1 to 3 by direction, largest over stages and "
-        "depths",
+        quantity="the largest disparity |AUC − 0.5| of stages 1 to 3 over all depths, by direction",
         below=0.04,
         margin=0.04,
         ours="our control",

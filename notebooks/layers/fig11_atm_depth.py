@@ -59,8 +59,8 @@ claims = report.claims(
         "begins_direction",
         "Measured by direction, stage 3 has a larger disparity than stages 1 and 2",
         fails="Measured by direction, one of stages 1 and 2 has a larger disparity than stage 3",
-        quantity="disparity |AUC − 0.5| of stage 3 minus the largest of stages 1 and 2, by "
-        "direction, mean over the network sizes",
+        quantity="disparity |AUC − 0.5| of stage 3, minus the larger disparity of stages "
+        "1 and 2; by direction, mean over the network sizes",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -70,8 +70,8 @@ claims = report.claims(
     report.Claim(
         "fourth_more",
         "Stage 4 has a larger disparity than stages 1 to 3, averaged over the network sizes",
-        quantity="disparity |AUC − 0.5| of stage 4 minus the largest of stages 1 to 3, by "
-        "Euclidean distance, mean over the network sizes",
+        quantity="disparity |AUC − 0.5| of stage 4, minus the largest disparity of stages "
+        "1 to 3; by Euclidean distance, mean over the network sizes",
         above=0.0,
         margin=0.02,
         ours="our question",
@@ -80,7 +80,7 @@ claims = report.claims(
     report.Claim(
         "larger_leaks",
         "The confidence attack has a larger AUC on the largest ATM than on the smallest",
-        quantity="AUC of the confidence attack on M_h1, largest minus smallest",
+        quantity="AUC of the confidence attack on M_h1: largest ATM minus smallest ATM",
         above=0.0,
         margin=0.02,
         paper="section 3.3",

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a defence inside PPTP keep its privacy and gain accuracy?
+# # Does a defence gain accuracy inside PPTP without a loss of privacy?
 #
 # **The paper.** Fang & Kim (2026), Fig. 15: "our approach achieves comparable or better privacy
 # with higher testing accuracy" (section 5.2.2), for adversarial regularization (Adv-Reg) and

@@ -43,7 +43,7 @@ from leak_atlas import lab, report
 from leak_atlas.recipe import Data, Model, Pair, ProbeStudy, Schedule, Threshold
 
 frozen = "stage3"  # the first stage that stays as initialised
-minus = "disparity |AUC − 0.5| of stage 4 minus the larger of stages 1 and 2"
+minus = "disparity |AUC − 0.5| of stage 4, minus the larger disparity of stages 1 and 2"
 claims = report.claims(
     report.Claim(
         "stage_4_shows_more",

@@ -82,8 +82,9 @@ claims = report.claims(
         "beyond_the_gap",
         "Depth and channels each raise the confidence attack's accuracy more than the gap attack's",
         fails="Depth or channels raise the confidence attack's accuracy less than the gap attack's",
-        quantity="accuracy of the confidence attack minus that of the gap attack, large minus small "
-        "network, smaller change of depth and channels",
+        quantity="rise of the confidence attack's accuracy from the small to the large "
+        "network, minus the rise of the gap attack's; depth or channels, "
+        "whichever is smaller",
         above=0.0,
         margin=effect,
         ours="our control",

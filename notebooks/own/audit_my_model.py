@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does my model leak, which members, and in which of its modules?
+# # Does my model leak its members?
 #
 # Shadow models are trained here as the model was trained. Every attack that reads logits compares
 # the model with them. The first output is the answer. Then the page shows in which modules and

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does my defence hide members, at less cost than early stopping?
+# # Does my defence hide members at less cost than early stopping?
 #
 # Start from a copy: `cp notebooks/own/my_defence.py notebooks/own/my_copy.py`. Write your defence
 # and your attack in the two cells below, and run the page. Only what you change is trained again.

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does pruning widen the gaps in most classes, and do the gaps differ among classes?
+# # Does pruning widen the gaps of most classes?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 4: pruning increases the divergence of confidences and of
 # sensitivities, and "Such divergence also differs among classes" (section 4.1).

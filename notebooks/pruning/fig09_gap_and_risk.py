@@ -65,8 +65,8 @@ claims = report.claims(
         "The attack accuracy of SAMIA correlates strongly (above 0.5) with each of three gaps",
         fails="The attack accuracy of SAMIA has a correlation below 0.5 with at least one of three "
         "gaps",
-        quantity=f"{corr} a gap (members minus non-members in confidence, sensitivity to noise or "
-        "accuracy), the weakest of three correlations",
+        quantity=f"{corr} a gap (members minus non-members in confidence, sensitivity to "
+        "noise or accuracy), for the gap with the weakest correlation",
         above=0.5,
         margin=0.2,
         paper="Fig. 9",
@@ -92,8 +92,8 @@ claims = report.claims(
         "confidence_first",
         "The attack accuracy of SAMIA correlates more strongly with the confidence gap than with "
         "the other gaps",
-        quantity=f"{corr} the confidence gap, minus that with another gap; the lower of two "
-        "differences",
+        quantity=f"{corr} the confidence gap, minus that with the sensitivity or accuracy "
+        "gap, whichever is stronger",
         above=0.0,
         margin=0.2,
         paper="section 5.2.2",
@@ -116,8 +116,8 @@ claims = report.claims(
     report.Claim(
         "weights_and_slimming",
         "Each of L1 unstructured pruning and slimming raises the confidence gap of most networks",
-        quantity="share of pruned networks with a larger confidence gap than the dense network; "
-        "the lower share of two pruners",
+        quantity="share of pruned networks with a larger confidence gap than the dense "
+        "network, for the pruner with the lower share",
         above=0.5,
         margin=0.17,
         paper="section 5.2.2",

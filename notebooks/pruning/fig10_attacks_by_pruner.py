@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is SAMIA the best attack on pruned networks, even without its self-attention?
+# # Is SAMIA the best attack on pruned networks?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 10: "SAMIA achieves the highest attack accuracy in most
 # cases compared with baseline attacks" (section 5.2.4).
@@ -102,8 +102,8 @@ claims = report.claims(
     report.Claim(
         "others_effective",
         "Top1-Conf and Mentr have an attack accuracy above 0.55 on every pruner's networks",
-        quantity=f"attack accuracy at {low:.0%} sparsity, the lowest over both attacks and four "
-        "pruners",
+        quantity=f"attack accuracy at {low:.0%} sparsity, for the attack and pruner with "
+        "the lowest accuracy",
         above=0.55,
         margin=0.02,
         paper="section 5.2.4",
@@ -114,8 +114,8 @@ claims = report.claims(
     report.Claim(
         "high_gap",
         "Each of five attacks is more accurate on networks with a larger generalization gap",
-        quantity="correlation of attack accuracy with the generalization gap over a target's "
-        "pruned networks, the weakest of five attacks",
+        quantity="correlation of attack accuracy with the generalization gap over a "
+        "target's pruned networks, for the attack with the weakest correlation",
         above=0.0,
         margin=0.3,
         paper="section 5.2.4",

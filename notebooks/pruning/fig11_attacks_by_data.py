@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # On binary data, is SAMIA the best attack, and does pruning raise the leakage?
+# # On binary data, is SAMIA the best attack on pruned networks?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 11: "SAMIA achieves the highest attack accuracy in most
 # cases compared with baseline attacks" (section 5.2.4). The figure includes binary data.

@@ -79,7 +79,8 @@ claims = report.claims(
     report.Claim(
         "sometimes_helps",
         "For some pair of sparsities, mismatched shadow models raise the attack accuracy of SAMIA",
-        quantity="attack accuracy with mismatched minus with matched shadow models, the best pair",
+        quantity="attack accuracy with mismatched minus with matched shadow models, for "
+        "the pair of sparsities with the largest difference",
         above=0.0,
         margin=0.02,
         paper="Fig. 12",

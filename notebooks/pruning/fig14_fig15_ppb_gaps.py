@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does PPB close the gaps between members and non-members, at less cost than early stopping?
+# # Does PPB close the gaps between members and non-members?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 14 and 15: with PPB "the divergence between the member
 # and non-member data is significantly reduced" (section 6.2).

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # On binary data, does PPB hide members from SAMIA, at less cost than early stopping?
+# # On binary data, does PPB hide members from SAMIA?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack
 # accuracy to around 50% (random guessing accuracy)" (section 6.3.2). The figures include binary

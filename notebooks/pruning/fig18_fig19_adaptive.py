@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does PPB protect against attackers who know it, at less cost than early stopping?
+# # Does PPB hide members from attackers who know it?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 18: "PPB reduces the accuracy of adaptive attacks
 # compared to the attacks on the pruned model without defenses" (section 6.3.3).
@@ -68,8 +68,8 @@ claims = report.claims(
         "ppb_below_base",
         "PPB lowers the attack accuracy of adaptive SAMIA for every pruner",
         fails="PPB raises the attack accuracy of adaptive SAMIA for at least one pruner",
-        quantity="accuracy of the attack SAMIA, which knows the defence: fine-tuned with PPB minus "
-        "without a defence, the highest of all pruners' differences",
+        quantity="accuracy of the attack SAMIA, which knows the defence: fine-tuned with "
+        "PPB minus without a defence, for the pruner with the highest difference",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -84,7 +84,7 @@ claims = report.claims(
     report.Claim(
         "best_for_filters",
         f"For {' and '.join(prune_filters)}, adaptive SAMIA has a lower AUC with PPB than with ADV",
-        quantity="AUC of adaptive SAMIA: PPB minus ADV, the highest of these pruners' differences",
+        quantity="AUC of adaptive SAMIA: PPB minus ADV, for the pruner with the highest difference",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -96,8 +96,8 @@ claims = report.claims(
         "both_for_weights",
         f"For {' and '.join(prune_weights)}, adaptive SAMIA has a lower AUC with PPB and with ADV "
         "than without a defence",
-        quantity="AUC of adaptive SAMIA: defence minus Base, the highest difference over both "
-        "defences and these pruners",
+        quantity="AUC of adaptive SAMIA: defence minus Base, for the defence and pruner "
+        "with the highest difference",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",

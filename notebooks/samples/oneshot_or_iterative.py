@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does iterative pruning leak more than one-shot pruning, and does longer training explain it?
+# # Does iterative pruning leak more than one-shot pruning?
 #
 # **Question.** WeMem (Shang et al. 2025), slide on motivation: "MIA accuracy is higher in
 # iteratively pruned models than in one-shot pruned models". The slide gives no number. It names the

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a sliding window protect the members that it skips, and expose those that it visits?
+# # Does a sliding window protect the members that it skips?
 #
 # **Question.** Ours. WeMem's windows (Shang et al. 2025) "let high mem-score samples appear in
 # fewer epochs". Does this protect those samples? And does it expose the others (*onion effect*,
@@ -67,8 +67,8 @@ claims = report.claims(
         "Members that a window never visits (trains on) are less exposed than under uniform sampling",
         fails="In one or both orders, members that a window never visits are more exposed than "
         "under uniform sampling",
-        quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the same "
-        "number of visits, larger of two orders",
+        quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the "
+        "same number of visits, for the order with the larger difference",
         below=0.0,
         margin=few_samples,
         ours=True,

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a sample's risk rise with its memorization score, more than with its difficulty?
+# # Does a sample's risk rise with its memorization score?
 #
 # **Question.** WeMem (Shang et al. 2025), slides on motivation: "easy-to-memorize training data is
 # more vulnerable to serious privacy threats", and LiRA's TPR "is positively correlated with the
@@ -74,7 +74,7 @@ claims = report.claims(
         margin=few_samples,
         paper=motivation,
         quote="TPR of the recent MIA—LiRA is positively correlated with the model's memorization",
-        control="FPR of the same sixths, in the first figure",
+        control="FPR of the same sixths",
         headline=True,
     ),
     report.Claim(
@@ -91,7 +91,7 @@ claims = report.claims(
     report.Claim(
         "risk_rises",
         "AUC is higher among samples with high memorization scores than among other samples",
-        quantity=f"{area}: {top}, smaller of Conf and LiRA",
+        quantity=f"{area}: {top}; attack Conf or LiRA, whichever rises less",
         above=0.0,
         margin=few_samples,
         paper=motivation,

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do RMR's memorization scores help, and does RMR cost less than early stopping?
+# # Do memorization scores help RMR to hide members?
 #
 # **Question.** WeMem (Shang et al. 2025), slides: "RMR achieves the best privacy-utility tradeoff
 # when lambda_r = 0.1", and "SWMR provides better defense compared to RSW".
@@ -86,7 +86,7 @@ claims = report.claims(
     report.Claim(
         "best_tradeoff",
         "Of three strengths of RMR, .1 has the best balance of attack and test accuracy",
-        quantity=f"{gain}: {best} minus RMR .01 or RMR 1, smaller difference",
+        quantity=f"{gain}: {best} minus RMR .01 or RMR 1, whichever is better",
         above=0.0,
         margin=0.02,
         paper=slide,

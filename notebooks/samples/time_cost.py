@@ -104,7 +104,8 @@ claims = report.claims(
     report.Claim(
         "rsw_beats_all",
         f"RSW takes fewer operations than each defence of other papers, {free}",
-        quantity="ratio of operations to Base or another paper's defence (computed): RSW, largest",
+        quantity="ratio of operations (computed): RSW to the cheapest of Base and the "
+        "other papers' defences",
         below=1.0,
         margin=0.1,
         paper="summary slide",

@@ -94,7 +94,7 @@ claims = report.claims(
     report.Claim(
         "weakens",
         "In both score orders, the narrow window with a small step lowers attack accuracy",
-        quantity=f"{conf}: RSW ({near}) minus Base, larger difference of two orders",
+        quantity=f"{conf}: RSW ({near}) minus Base, for the order with the larger difference",
         below=0.0,
         margin=smallest,
         paper=slide,
@@ -104,7 +104,8 @@ claims = report.claims(
     report.Claim(
         "best_defence",
         "In both score orders, attack accuracy is lowest for the narrow window with a small step",
-        quantity=f"{conf}: RSW ({near}) minus another window of the same order, largest of four",
+        quantity=f"{conf}: RSW ({near}) minus another window of the same order, for the "
+        "order and window with the largest difference",
         below=0.0,
         margin=smallest,
         paper=slide,

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Are samples more vulnerable in a more complex network, even at an equal gap in loss?
+# # Are samples more vulnerable in a more complex network?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that deeper, more complex
 # architectures lead "to more severe final privacy risks" (section on architecture). The article
@@ -119,7 +119,7 @@ claims = report.claims(
         "At an equal gap in loss, samples are more vulnerable in the WRN than in the deep CNN",
         fails="At an equal gap in loss, samples are less vulnerable in the WRN than in the deep "
         "CNN",
-        quantity=f"{vulnerability} at the smaller of the two final gaps: {wrn} minus {deep_cnn}",
+        quantity=f"{vulnerability} where both have the same gap in loss: {wrn} minus {deep_cnn}",
         above=0.0,
         margin=0.05,
         ours="our control",

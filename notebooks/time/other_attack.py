@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does Shokri's attack network, too, find more leakage on harder data and in deeper networks?
+# # Does Shokri's attack network confirm what LiRA finds?
 #
 # **Question.** A reading note on Dynamics (Chen et al. 2025) says that findings keep their order
 # with Shokri's attack network: harder data and deeper networks leak more, networks trained with

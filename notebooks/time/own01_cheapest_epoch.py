@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Can we know early which samples end exposed, and does early stopping protect them?
+# # Can we know early which samples will be exposed?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that early exposure "creates a
 # crucial opportunity for proactive intervention" (section on early exposure). It names no signal

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Are samples more vulnerable on harder data, even at an equal gap in loss?
+# # Are samples more vulnerable on harder data?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that complex data cause "a
 # significant shift towards higher vulnerability", and simple data "limited privacy leakage"
@@ -84,7 +84,7 @@ claims = report.claims(
         "at_equal_gap",
         "At an equal gap in loss, samples are more vulnerable on the harder data",
         fails="At an equal gap in loss, samples are less vulnerable on the harder data",
-        quantity=f"{vulnerability} at the smaller of the two final gaps: {harder_minus_simpler}",
+        quantity=f"{vulnerability} where both have the same gap in loss: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         ours="our control",

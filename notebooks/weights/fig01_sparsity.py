@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a network without its unimportant weights stay as accurate, and leak as much?
+# # Does a network leak as much without its unimportant weights?
 #
 # **The paper.** Fang & Kim (2026), Fig. 1: "even in the very high sparsities, accuracy is
 # maintained, but privacy vulnerability does not improve" (section 3). The paper measures

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is HAMP inside CWRF the best combination, in accuracy and in leakage?
+# # Is HAMP inside CWRF the best combination?
 #
 # **The paper.** Fang & Kim (2026), Fig. 5a (CINIC-10): "the best combo is HAMP with CWRF", with
 # "best privacy resilience against both attacks" (section 5.2).
@@ -78,8 +78,8 @@ claims = report.claims(
         "hamp_leak",
         "HAMP inside CWRF leaks less to LiRA and to RMIA than every other network of Fig. 5a",
         fails="To LiRA or to RMIA, another network of Fig. 5a leaks less than HAMP inside CWRF",
-        quantity="AUC of HAMP inside CWRF minus that of another network, largest over networks and "
-        "attacks",
+        quantity="AUC: HAMP inside CWRF minus another network of Fig. 5a, for the network "
+        "and attack with the largest difference",
         below=0.0,
         margin=0.02,
         paper="Fig. 5a",

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does HAMP fail to converge alone, and does CWRF make it more accurate?
+# # Does HAMP need CWRF to converge?
 #
 # **The paper.** Fang & Kim (2026), Fig. 5b (CIFAR-100): "the model solely trained with HAMP fails
 # to converge", and "the model can achieve better utility when it is trained with both HAMP and

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does CWRF lower the leak, whatever the number of shadow models?
+# # Does CWRF lower the leak to attackers with many shadow models?
 #
 # **The paper.** Fang & Kim (2026), Fig. 6: "regardless of the number of shadow models, our approach
 # shows consistent advantages" (appendix C.1; CIFAR-100, ResNet18, attacked by LiRA).

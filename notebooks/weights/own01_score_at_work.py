@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do the updates of the vulnerability score expose members, seen and unseen?
+# # Do the updates of the vulnerability score expose members?
 #
 # **The paper.** Fang & Kim (2026) sum the vulnerability score of a weight over some tens of
 # updates. In these, "the fine-tuned model can maintain accuracy on … while losing accuracy on … as

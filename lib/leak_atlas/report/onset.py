@@ -29,8 +29,9 @@ def onset_claims(
         "early_silent",
         f"{early.capitalize()} have a disparity below {SILENT:g}"
         + (f" for all {variants}" if variants else ""),
-        quantity=f"disparity |AUC − 0.5| of {early} {distance}, largest over stages"
-        + (f" and {variants}" if variants else ""),
+        quantity=f"the largest disparity |AUC − 0.5| of {early}"
+        + (f" over all {variants}" if variants else "")
+        + f", {distance}",
         below=SILENT,
         margin=SILENT,
         paper=paper,
@@ -42,7 +43,7 @@ def onset_claims(
         "begins",
         f"{stage.capitalize()} has a larger disparity than {early}{averaged}",
         fails=f"One of {early} has a larger disparity than {stage}{averaged}",
-        quantity=f"disparity |AUC − 0.5| of {stage} minus the largest of {early}, {distance}"
+        quantity=f"disparity |AUC − 0.5| of {stage}, minus the largest disparity of {early}; {distance}"
         + (f", mean over the {variants}" if variants else ""),
         above=0.0,
         margin=0.02,

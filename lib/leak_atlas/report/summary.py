@@ -127,7 +127,7 @@ def networks(rows: Iterable[Row]) -> str:
 
 
 def short(rows: Sequence[Row]) -> str:
-    """The answer to a page's title, as markdown: its headline claims, then limits; "" of none."""
+    """The answer to a page's title, as markdown: its headline claims; "" of none."""
     if not rows:
         return ""
     lines = []
@@ -139,8 +139,6 @@ def short(rows: Sequence[Row]) -> str:
         word, sentence = answer(row)
         lines.append(f"{ICONS[row['verdict']]} **{word}** {_plain(sentence)}")
         lines.append(f"<small>{_plain(evidence(row))}.</small>")
-    if learnt and not learnt.endswith(UNTRAINED):
-        lines.append(f"<small>Networks: {_plain(learnt)}.</small>")
     lines[0] = f"**In short.** {lines[0]}"
     return "\n>\n".join(f"> {line}" for line in lines)
 
