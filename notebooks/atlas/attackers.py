@@ -117,9 +117,6 @@ claims = report.claims(
 )
 claims
 
-# %% [markdown]
-# ## Networks
-
 # %%
 setup = recipe.Setup(
     recipe.Data(data, pixels),

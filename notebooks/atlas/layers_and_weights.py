@@ -108,9 +108,6 @@ claims = report.claims(
 )
 claims
 
-# %% [markdown]
-# ## Networks
-
 # %%
 study = recipe.RewindStudy(
     recipe.Data(data, pixels),

@@ -14,8 +14,9 @@
 # question is ours.
 #
 # **Setup.** Ten networks lose the same share of their weights, chosen in different ways, and are
-# fine-tuned for the same number of epochs. LiRA attacks them; shadow models are pruned in the same
-# way.
+# fine-tuned for the same number of epochs. All weights of convolutions and of the last layer
+# compete; those of normalisation layers stay. LiRA attacks the networks; shadow models are pruned
+# in the same way.
 #
 # **Controls.**
 #
@@ -113,10 +114,6 @@ claims = report.claims(
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
 claims
-
-# %% [markdown]
-# ## Networks
-# All weights of convolutions and of the last layer compete; those of norms stay.
 
 # %%
 study = recipe.RewindStudy(

@@ -115,9 +115,6 @@ claims = report.claims(
 )
 claims
 
-# %% [markdown]
-# ## Networks
-
 # %%
 setup = recipe.Setup(
     recipe.Data(data, pixels),
@@ -133,10 +130,6 @@ checkpoints = [*stops, epochs]
 attacks = []
 for halving in ordinary.halvings(halvings):
     attacks.append([half.attack_over_time(recipe.LiRA(), checkpoints) for half in halving])
-
-# %% [markdown]
-# The judges' scores, and the distances of features between M_all, which trains on all samples, and
-# M_h1, which trains on half of them.
 
 # %%
 scores = setup.memorization(judges, schedule=replace(setup.schedule, epochs=score_epochs))
@@ -168,12 +161,13 @@ comparison = lab.compare(
 )
 
 # %% [markdown]
-# ## One matrix
-# *Distance* is how much farther apart the features of M_all and M_h1 lie where M_h1 did not see the
-# sample. *Difficulty* is the error of judges that did not train on it, at the end of their
-# training. *Epoch of encoding* is when a sample first has half of its final exposure by LiRA. Left
-# out: measures on which halves do not agree. Strata of difficulty are those of the judges, so that
-# at equal difficulty little is left of the judges' own score.
+# ## Rank correlations of all measures
+# *Judges* are networks that are never attacked. *Difficulty* is the error of judges that did not
+# train on the sample. *Memorization score* is how much the judges' confidence depends on training
+# with it. *Distance*: M_all trains on all samples, M_h1 on half of them; it is how much farther
+# apart their features lie where M_h1 did not see the sample. *Epoch of encoding* is when a sample
+# first has half of its final exposure by LiRA. Measures on which two halves of the networks do not
+# agree are left out.
 
 # %%
 results = comparison.results

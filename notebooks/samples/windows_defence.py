@@ -75,7 +75,7 @@ def more_than_visits(name, attack, metric, headline=False):
         f"{hides} better than two controls with equal training",
         fails=f"{hides} less than one or both controls with equal training",
         quantity=f"{metric}: {window_words} minus a window in random order or uniform sampling, "
-        "larger value",
+        "whichever has the lower value",
         below=0.0,
         margin=smallest,
         ours="our control",
