@@ -84,11 +84,15 @@ class AtlasStudy(RetrainingStudy):
             networks[defence, name] = self.setup.trained(schedule=replace(self.schedule, **change))
         return networks
 
+    @cached_property
+    def grouped(self) -> AtlasStudy:
+        """The same study of networks with GroupNorm."""
+        assert isinstance(self.model, Model)
+        return replace(self, model=replace(self.model, norm="group"))
+
     def privately(self, noises: Sequence[float]) -> Networks:
         """DP-SGD at several noise multipliers, with GroupNorm: BatchNorm mixes samples."""
-        assert isinstance(self.model, Model)
-        grouped = replace(self, model=replace(self.model, norm="group"))
-        return {("DP-SGD", f"{noise:g}"): grouped.defended(DPSGD(noise)) for noise in noises}
+        return {("DP-SGD", f"{noise:g}"): self.grouped.defended(DPSGD(noise)) for noise in noises}
 
     def distilled(self, sub_models: int, leave_out: int) -> Networks:
         """SELENA from scratch and inside PPTP, with sub-models of its own in both."""
