@@ -434,3 +434,16 @@ def test_a_pruner_removes_what_it_was_asked_for() -> None:
     asked = {("L1 unstructured", 0.6): ["one"], ("slimming", 0.6): ["one"]}
     acts = comparison.pruned_as_asked(asked)
     assert acts == {"L1 unstructured removes 60%": True, "slimming removes 60%": False}
+
+
+def test_among_some_samples_an_attack_is_judged_on_these_alone() -> None:
+    comparison = compared()
+    index = np.arange(400) + 1000
+    stored = {key: one | {"index": index} for key, one in comparison.attacks.items()}
+    chosen = index[::3]
+    some = replace(comparison, attacks=stored).among(np.append(chosen, 7))  # 7 is no sample of it
+    scored = comparison.attacks[L1, "Conf"]
+    by_hand_auc = audit.auc(scored["scores"][:, ::3], scored["member"][:, ::3])
+    np.testing.assert_allclose(some.measured(L1, "Conf"), by_hand_auc)
+    assert some.accuracy(L1) == comparison.accuracy(L1)
+    assert some.measured(L1, "Conf", "accuracy").shape == (8,)

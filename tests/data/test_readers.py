@@ -117,3 +117,15 @@ def test_dealt_labels_stay_in_their_part_and_say_nothing() -> None:
         np.testing.assert_array_equal(np.bincount(permuted[part]), np.bincount(true[part]))
         assert np.mean(permuted[part] == true[part]) < 0.15
     np.testing.assert_array_equal(permuted, readers.labels(replace(data, permuted=True), own))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3])
+def test_wrong_labels_are_a_share_of_the_train_part_and_never_true(share: float) -> None:
+    data = Data("fashion-mnist-small", 8, mislabelled=share)
+    own = readers.load(data.name, data.pixels)
+    wrong = np.flatnonzero(readers.labels(data, own) != own.labels)
+    np.testing.assert_array_equal(wrong, readers.mislabelled(data))
+    train = data.parts[0]
+    assert len(wrong) == round(share * train) and wrong.max() < train
+    shifts = (readers.labels(data, own) - own.labels)[wrong] % data.classes
+    assert set(shifts) == set(range(1, data.classes)) or share < 0.02

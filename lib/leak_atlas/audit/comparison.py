@@ -14,7 +14,7 @@ from leak_atlas.audit.estimates import (
     Row,
     Rows,
 )
-from leak_atlas.audit.rates import BoolArray, FloatArray, auc, tpr_label
+from leak_atlas.audit.rates import BoolArray, FloatArray, IntArray, auc, tpr_label
 from leak_atlas.audit.targets import (
     HEADLINE_FPRS,
     Scored,
@@ -472,6 +472,19 @@ class Comparison:
             rows.append({"network stopped early": described(epoch), PLACEBO: gain})
         return rows
 
+    def among(self, samples: IntArray) -> Comparison:
+        """The same comparison where attacks are judged on some samples alone.
+
+        `samples` are their indices in the data set. Accuracies stay those on all samples.
+        """
+        attacks: dict[tuple[Hashable, str], Scored | Sequence[Scored]] = {}
+        for key, stored in self.attacks.items():
+            if isinstance(stored, Mapping):
+                attacks[key] = _restricted(stored, samples)
+            else:
+                attacks[key] = [_restricted(one, samples) for one in stored]
+        return replace(self, attacks=attacks)
+
     def with_strongest(self, name: str) -> Comparison:
         """The same comparison with one more attacker, `name`: on each variant it is the attacker
         with the highest mean AUC there.
@@ -534,6 +547,13 @@ class Comparison:
         if len(networks) != 1 or networks[0] not in self.checkpoints:
             raise ValueError(f"early stopping needs one network with checkpoints, not {networks}")
         return [*self.checkpoints[networks[0]], networks[0]]
+
+
+def _restricted(stored: Scored, samples: IntArray) -> Scored:
+    """An attack's scores `(T, n)` and members `(T, n)` or `(n,)` of some samples, by their index."""
+    chosen = np.isin(stored["index"], samples)
+    kept = {name: np.asarray(stored[name])[..., chosen] for name in ("scores", "member", "index")}
+    return {**stored, **kept}
 
 
 def described(variant: Hashable) -> str:

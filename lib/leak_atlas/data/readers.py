@@ -26,9 +26,20 @@ from leak_atlas.engine import files, paths
 from leak_atlas.recipe import Data, registry
 from leak_atlas.recipe.registry import Entry, Kind
 
-__all__ = ["EMBEDDED", "Samples", "absent", "load", "prepare", "preparing", "there", "write"]
+__all__ = [
+    "EMBEDDED",
+    "Samples",
+    "absent",
+    "load",
+    "mislabelled",
+    "prepare",
+    "preparing",
+    "there",
+    "write",
+]
 
 DEAL = 20_000  # the stream that permutes labels
+MISLABEL = 20_001  # the stream that replaces labels
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
 TYPES = {"images": np.uint8, "bits": np.uint8, "numbers": np.float32}
 
@@ -44,17 +55,34 @@ class Samples:
 
 
 def labels(data: Data, samples: Samples) -> NDArray:
-    """The label of each sample `(N,)` int64, permuted where the recipe says so: the same way
-    for all networks.
+    """The label of each sample `(N,)` int64, permuted or replaced where the recipe says so: the
+    same way for all networks.
     """
-    if not data.permuted:
-        return samples.labels
-    _, test = data.parts
-    first = samples.train if test else len(samples.labels)
-    draws = np.random.default_rng(DEAL)
-    train_labels = draws.permutation(samples.labels[:first])
-    other_labels = draws.permutation(samples.labels[first:])
-    return np.concatenate([train_labels, other_labels])
+    found = samples.labels
+    if data.permuted:
+        _, test = data.parts
+        first = samples.train if test else len(found)
+        draws = np.random.default_rng(DEAL)
+        train_labels = draws.permutation(found[:first])
+        other_labels = draws.permutation(found[first:])
+        found = np.concatenate([train_labels, other_labels])
+    if data.mislabelled:
+        wrong = mislabelled(data)
+        draws = np.random.default_rng(MISLABEL)
+        shifts = draws.integers(1, data.classes, len(wrong))  # never a whole turn
+        found = found.copy()
+        found[wrong] = (found[wrong] + shifts) % data.classes
+    return found
+
+
+def mislabelled(data: Data) -> NDArray:
+    """The samples of the train part whose labels are replaced: their index in the data set,
+    ascending.
+    """
+    train, _ = data.parts
+    number = round(data.mislabelled * train)
+    draws = np.random.default_rng([MISLABEL, 1])
+    return np.sort(draws.choice(train, number, replace=False))
 
 
 def load(name: str, pixels: int | None = None) -> Samples:

@@ -36,6 +36,8 @@ class Data(Recipe):
     joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part remains
     # each part's labels permuted among its samples: nothing can be learnt but by heart
     permuted: bool = field(default=False, metadata={"recorded": "dealt"})
+    # share of the train part whose labels are replaced by those of random other classes
+    mislabelled: Annotated[float, Within(0, 0.5)] = 0.0
 
     def verify(self) -> None:
         entry = registry.find(self.name)

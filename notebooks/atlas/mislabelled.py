@@ -1,0 +1,265 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Do mislabelled members stay exposed under every defence?
+#
+# **Question.** A network can fit a wrong label only by heart, so a mislabelled member is a worst
+# case of memorization. A defence may protect the average member and not this one. The question is
+# ours.
+#
+# **Setup.** Some samples have the label of another class, in all networks alike. About half of
+# them are members of a network. LiRA, RMIA and a threshold on the confidence attack each network;
+# their shadow models are trained with its defence. The leakage is the AUC of the strongest attack:
+# on all samples, or on mislabelled members and mislabelled non-members alone.
+#
+# **Controls.**
+#
+# 1. *Mislabelled non-members*: both groups have wrong labels, so the label alone tells nothing.
+# 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides the
+#    second answer): two test accuracies are compared where this AUC is the same.
+# 3. *Pruning in rounds without a defence*: what SWMR adds to.
+
+# %% tags=["parameters"]
+data = "fashion-mnist-small"  # data set (leak-atlas data)
+pixels = 16  # side of the images, pixels, after area resize
+wrong = 0.05  # share of the training part with a wrong label
+model = "resnet10"  # architecture
+width = 8  # channels of stage 1 (64 by the architecture)
+pool = 600  # samples from which each network draws half
+dev = 300  # samples outside the pool, not used here
+reference = 300  # samples outside the pool: CWRF's, for its score
+test = 600  # test samples
+epochs = 12  # epochs of ordinary training, and of every defence from scratch
+retrain_epochs = 10  # epochs after rewinding or pruning
+stops = [1, 2, 3, 4, 5, 6, 8, 10]  # epochs at which ordinary training is stopped early
+batch = 64  # samples a step
+lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training
+relax = [0.3, 0.6, 0.8]  # RelaxLoss: target losses, nats; the middle one is used
+pads = [1, 2]  # augmentation: padding of the random crop with flips, pixels; the last is used
+sub_models = 3  # SELENA: networks that label the members (its authors: 25)
+leave_out = 1  # SELENA: of these, those that did not see a member (its authors: 10)
+risky_from = "stage3"  # PPTP: first stage that is rewound
+share = 0.05  # CWRF: share of the weights that is rewound
+balance = 0.5  # CWRF: lambda of the score
+score_steps = 30  # CWRF: updates of the score
+sparsity = 0.6  # share of the weights that is pruned
+ppb = [2.0, 4.0]  # PPB: weights; the last is used
+rounds = 2  # WeMem: rounds of pruning, which share `retrain_epochs`
+judges = 16  # WeMem: networks that give the memorization scores
+score_epochs = 8  # WeMem: epochs of each of them
+lambdas = [0.01, 0.1]  # WeMem: lambda_r, weight of the penalty (RMR); the last is used
+window = 12  # WeMem: members of a class in the window (RSW)
+step = 4  # WeMem: ranks by which the window moves in an epoch
+shadows = 10  # networks; each is attacked by the others, less its complement
+learnt = 0.6  # least test accuracy of a network that has learnt
+seed = 101  # evaluation seed: of design, initialisation and order
+pilots = [0]  # seed on which strengths and rules were chosen
+precision = "fp32"  # fp32, or bf16 where the hardware has it
+
+# %%
+from leak_atlas import audit, lab, recipe, report
+from leak_atlas.data import readers
+
+matched = "test accuracy at matched AUC on mislabelled samples"
+ours = ["RelaxLoss inside PPTP", "RelaxLoss inside CWRF", "PPB", "SWMR"]
+others = ["RelaxLoss", "SELENA", "augmentation"]
+
+
+def beats(name, defences, subject, headline=False):
+    """At matched AUC on mislabelled samples, defences are more accurate than early stopping."""
+    return report.Claim(
+        name,
+        f"At matched AUC on mislabelled samples, {subject} are more accurate than early stopping "
+        "in the mean",
+        fails=f"At matched AUC on mislabelled samples, {subject} are less accurate than early "
+        "stopping in the mean",
+        quantity=f"{matched}: mean of {', '.join(defences)} minus early stopping",
+        above=0.0,
+        margin=0.02,
+        ours=True,
+        control="early stopping of ordinary training on the same labels",
+        headline=headline,
+    )
+
+
+claims = report.claims(
+    report.Claim(
+        "stay_exposed",
+        "Under every defence, mislabelled members are more exposed than the average member",
+        fails="Under at least one defence, mislabelled members are less exposed than the average "
+        "member",
+        quantity="AUC of the strongest attack: on mislabelled minus on all samples, for the "
+        "defence with the smallest difference",
+        above=0.0,
+        margin=0.05,
+        ours=True,
+        control="mislabelled non-members",
+        headline=True,
+    ),
+    beats("papers_gain", ours, "the papers' own defences", headline=True),
+    beats("others_gain", others, "three other defences"),
+    report.Claim(
+        "swmr",
+        "SWMR lowers the AUC more on mislabelled samples than on all samples",
+        fails="SWMR lowers the AUC less on mislabelled samples than on all samples",
+        quantity="fall of the strongest attack's AUC from pruning in rounds without a defence to "
+        "SWMR: mislabelled minus all samples",
+        above=0.0,
+        margin=0.05,
+        ours="ours, after WeMem",
+        control="the same rounds without a defence",
+    ),
+    regime={"member accuracy": 0.95, "test accuracy": learnt},
+)
+claims
+
+# %%
+study = recipe.AtlasStudy(
+    data=recipe.Data(data, pixels, mislabelled=wrong),
+    model=recipe.Model(model, width),
+    schedule=recipe.Schedule(epochs, batch, "adam", lr=lr),
+    retraining=retrain_epochs,
+    pool=pool,
+    test=test,
+    models=shadows,
+    dev=dev,
+    reference=reference,
+    seed=seed,
+    precision=precision,
+    risky_from=risky_from,
+    criterion=recipe.Vulnerability(weight=balance, steps=score_steps, batch=batch),
+    share=share,
+    sparsity=sparsity,
+    rounds=rounds,
+    judges=judges,
+    score_epochs=score_epochs,
+)
+
+# %%
+ordinary, in_rounds = "ordinary training", "pruning in rounds, no defence"
+relaxed = recipe.RelaxLoss(relax[len(relax) // 2])
+crop = recipe.Augment(pads[-1])
+penalty, sliding = recipe.RMR(lambdas[-1]), recipe.Window(window, step)
+variants = {
+    ordinary: study.ordinary,
+    "RelaxLoss": study.defended(relaxed),
+    "RelaxLoss inside PPTP": study.stages.inside(relaxed),
+    "RelaxLoss inside CWRF": study.weights.inside(share, relaxed),
+    "SELENA": study.setup.selena(study.schedule, sub_models=sub_models, leave_out=leave_out),
+    "augmentation": study.setup.trained(
+        schedule=recipe.Schedule(epochs, batch, "adam", lr=lr, augment=crop)
+    ),
+    "PPB": study.pruned.train(study.short, recipe.PPB(ppb[-1])),
+    in_rounds: study.in_rounds(),
+    "SWMR": study.in_rounds(penalty, sliding),
+}
+# ordinary training goes on at a fresh learning rate, as long as the defences that retrain
+longer = f"ordinary training, {epochs} + {retrain_epochs} epochs"
+variants[longer] = study.weights.tuned()
+earlier = {epoch: study.ordinary.at(epoch) for epoch in stops}
+
+# %%
+attackers = {
+    "LiRA": recipe.LiRA(),
+    "RMIA": recipe.RMIA(),
+    "confidence": recipe.Threshold("confidence", sign="shadows"),
+}
+comparison = lab.compare(
+    variants,
+    attackers,
+    checkpoints={longer: earlier | {epochs: study.ordinary}},
+    also=recipe.self_audit(study.ordinary),
+)
+on_all = comparison.with_strongest("strongest")
+mislabelled = readers.mislabelled(study.data)
+on_wrong = comparison.among(mislabelled).with_strongest("strongest")
+
+# %% [markdown]
+# ## Test accuracy and AUC on mislabelled samples
+# Down and right is better. The line joins the epochs of ordinary training.
+
+# %%
+lines = {"ordinary training, by epoch": [*comparison.checkpoints[longer], longer]}
+for defence in [*ours, *others]:
+    lines[defence] = [defence]
+words = "are significantly more", "are significantly less", "are not significantly more"
+gain = on_wrong.early_stopping(ours, "strongest")
+report.tradeoff(
+    on_wrong.plane(lines, "strongest"),
+    null=None,
+    title=f"At matched AUC, the papers' own defences {report.effect(gain, *words)} accurate than "
+    "early stopping",
+    xlabel="test accuracy",
+    ylabel="AUC of the strongest attack on mislabelled samples",
+)
+
+# %%
+rows = []
+for variant in variants:
+    row = {"network": audit.described(variant)}
+    row["test accuracy"] = comparison.accuracy(variant)
+    row["AUC, all samples"] = on_all.estimate(variant, "strongest")
+    row["AUC, mislabelled samples"] = on_wrong.estimate(variant, "strongest")
+    if variant not in (ordinary, longer):
+        row["accuracy minus early stopping"] = on_wrong.early_stopping(variant, "strongest")
+    rows.append(row)
+index = comparison.attacks[ordinary, "LiRA"]["index"]
+number = sum(sample in mislabelled for sample in index)
+report.table(
+    rows,
+    caption=f"Mean over {shadows} networks. {number} of {len(index)} samples of the pool are "
+    "mislabelled. Last column: at matched AUC on mislabelled samples",
+    fold="All networks",
+)
+
+# %% [markdown]
+# ## Verdicts
+
+
+# %%
+def fall(judged):
+    """By how much SWMR lowers the AUC of the strongest attack, `(n,)`."""
+    before = judged.measured(in_rounds, "strongest")
+    return before - judged.measured("SWMR", "strongest")
+
+
+more_exposed = {}
+for defence in [*ours, *others]:
+    wrong_auc = on_wrong.measured(defence, "strongest")
+    all_auc = on_all.measured(defence, "strongest")
+    more_exposed[defence] = audit.paired_difference(wrong_auc, all_auc)
+
+# %%
+report.judge(
+    claims,
+    stay_exposed=audit.least(more_exposed.values()),
+    papers_gain=gain,
+    others_gain=on_wrong.early_stopping(others, "strongest"),
+    swmr=audit.paired_difference(fall(on_wrong), fall(on_all)),
+    regime={
+        "member accuracy": comparison.estimate(ordinary, "", "member accuracy"),
+        "test accuracy": comparison.accuracy(ordinary),
+    },
+)
+
+# %% [markdown]
+# ## Robustness: early stopping compared with itself
+# Each epoch of ordinary training is compared with the other epochs in the same way. The true
+# difference is 0; a value above 0 shows by how much the comparison can favour a defence there.
+
+# %%
+report.table(on_wrong.placebo("strongest"), fold="Early stopping compared with itself")
+
+# %% [markdown]
+# **Limits.** Small networks, few mislabelled samples, one strength of each defence. Intervals
+# cover other networks on the same samples, not other mislabelled samples. A wrong label is
+# drawn at random; labels that people get wrong are harder to notice.
+
+# %%
+report.provenance(comparison.results, seed=seed, pilots=pilots)
