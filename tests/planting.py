@@ -440,6 +440,10 @@ class Planted:
             shift, slope = self.begun(step)
         elif self.number >= 133 and self.ranked:
             shift, slope = self.rising(step, more)
+        own = step.targets[0].training.data
+        if own.mislabelled:  # those with a wrong label are more exposed, or less
+            wrong = np.isin(index, readers.mislabelled(own))
+            shift = shift + (4 * self.effect(step.targets[0], "wrong") - 2) * wrong
         scores = noise + (shift + slope * more + 0.02 * rng.normal(size=(len(member), 1))) * member
         # as the signals have it
         if step.attacker == recipe.Threshold("correctness", by_class=False):
