@@ -249,14 +249,16 @@ comparison = lab.compare(
     attackers,
     checkpoints={longer: earlier | {epochs: study.ordinary}},
     also=recipe.self_audit(study.ordinary),
-).with_strongest("strongest")
+).with_strongest("strongest attack")
 
 # %%
 strengths = {}  # variants of each defence, by its name
 for variant in variants:
     if variant not in (ordinary, longer, *with_groups):
         strengths.setdefault(variant[0], []).append(variant)
-gains = {name: comparison.early_stopping(each, "strongest") for name, each in strengths.items()}
+gains = {
+    name: comparison.early_stopping(each, "strongest attack") for name, each in strengths.items()
+}
 ranked = sorted(gains, key=lambda name: -gains[name].value)
 
 # %%
@@ -281,7 +283,7 @@ for defence in dict.fromkeys([first, second, ranked[0], ranked[-1]]):
 words = "is significantly more", "is significantly less", "is not significantly more"
 gain = report.effect(gains[first], *words)
 report.tradeoff(
-    comparison.plane(lines, "strongest"),
+    comparison.plane(lines, "strongest attack"),
     null=None,
     title=f"At matched AUC, {first} {gain} accurate than early stopping",
     xlabel="test accuracy",
@@ -298,9 +300,11 @@ for defence in ranked:
             "strongest attack": comparison.strongest(variant),
         }
         row["test accuracy"] = comparison.accuracy(variant)
-        row["AUC"] = comparison.estimate(variant, "strongest")
-        row["TPR at 1 % FPR"] = comparison.estimate(variant, "strongest", "tpr@0.01")
-        row["accuracy minus early stopping"] = comparison.early_stopping(variant, "strongest")
+        row["AUC"] = comparison.estimate(variant, "strongest attack")
+        row["TPR at 1 % FPR"] = comparison.estimate(variant, "strongest attack", "tpr@0.01")
+        row["accuracy minus early stopping"] = comparison.early_stopping(
+            variant, "strongest attack"
+        )
         spent = lab.operations(comparison.results, variants[variant])
         row["training cost"] = round(spent / cost, 1)
         rows.append(row)
@@ -325,7 +329,7 @@ def compared(defended, undefended):
     """Test accuracy at matched AUC, of some defences minus others."""
     line = [*comparison.checkpoints[longer], longer]
     other = variants_of(*undefended)
-    return comparison.at_matched_auc(variants_of(*defended), line, "strongest", other=other)
+    return comparison.at_matched_auc(variants_of(*defended), line, "strongest attack", other=other)
 
 
 inside_stages = ["RelaxLoss inside PPTP", "Adv-Reg inside PPTP"]
@@ -333,7 +337,7 @@ proposed = [*inside_stages, "SELENA inside PPTP", "RelaxLoss inside CWRF", "PPB"
 proposed += ["RSW", "RMR", "SWMR"]
 leaks_less = {}
 for defence in [first, second, "PPB", "SWMR"]:
-    less = comparison.contrast(ordinary, strengths[defence][-1], "strongest")
+    less = comparison.contrast(ordinary, strengths[defence][-1], "strongest attack")
     leaks_less[defence] = {f"{defence} leaks less than ordinary training": less}
 
 # %%
@@ -341,7 +345,7 @@ report.judge(
     claims,
     first_gains=gains[first],
     second_gains=gains[second],
-    papers_gain=comparison.early_stopping(variants_of(*proposed), "strongest"),
+    papers_gain=comparison.early_stopping(variants_of(*proposed), "strongest attack"),
     pptp=compared(inside_stages, ["RelaxLoss", "Adv-Reg"]),
     cwrf=compared(["RelaxLoss inside CWRF"], ["RelaxLoss"]),
     ppb=compared(["PPB"], ["pruning"]),
@@ -364,7 +368,7 @@ report.judge(
 # difference is 0; a value above 0 shows by how much the comparison can favour a defence there.
 
 # %%
-report.table(comparison.placebo("strongest"), fold="Early stopping compared with itself")
+report.table(comparison.placebo("strongest attack"), fold="Early stopping compared with itself")
 
 # %% [markdown]
 # ## Robustness: DP-SGD compared with early stopping of its own architecture
@@ -375,9 +379,9 @@ report.table(comparison.placebo("strongest"), fold="Early stopping compared with
 rows = []
 for variant in strengths["DP-SGD"]:
     row = {"DP-SGD": f"noise {variant[1]}"}
-    row["minus BatchNorm stopped early"] = comparison.early_stopping(variant, "strongest")
+    row["minus BatchNorm stopped early"] = comparison.early_stopping(variant, "strongest attack")
     row["minus GroupNorm stopped early"] = comparison.at_matched_auc(
-        variant, list(with_groups), "strongest"
+        variant, list(with_groups), "strongest attack"
     )
     rows.append(row)
 report.table(

@@ -176,9 +176,9 @@ comparison = lab.compare(
     checkpoints={longer: earlier | {epochs: study.ordinary}},
     also=recipe.self_audit(study.ordinary),
 )
-on_all = comparison.with_strongest("strongest")
+on_all = comparison.with_strongest("strongest attack")
 mislabelled = readers.mislabelled(study.data)
-on_wrong = comparison.among(mislabelled).with_strongest("strongest")
+on_wrong = comparison.among(mislabelled).with_strongest("strongest attack")
 
 # %% [markdown]
 # ## Test accuracy and AUC on mislabelled samples
@@ -189,9 +189,9 @@ lines = {"ordinary training, by epoch": [*comparison.checkpoints[longer], longer
 for defence in [*ours, *others]:
     lines[defence] = [defence]
 words = "are significantly more", "are significantly less", "are not significantly more"
-gain = on_wrong.early_stopping(ours, "strongest")
+gain = on_wrong.early_stopping(ours, "strongest attack")
 report.tradeoff(
-    on_wrong.plane(lines, "strongest"),
+    on_wrong.plane(lines, "strongest attack"),
     null=None,
     title=f"At matched AUC, the papers' own defences {report.effect(gain, *words)} accurate than "
     "early stopping",
@@ -204,10 +204,10 @@ rows = []
 for variant in variants:
     row = {"network": audit.described(variant)}
     row["test accuracy"] = comparison.accuracy(variant)
-    row["AUC, all samples"] = on_all.estimate(variant, "strongest")
-    row["AUC, mislabelled samples"] = on_wrong.estimate(variant, "strongest")
+    row["AUC, all samples"] = on_all.estimate(variant, "strongest attack")
+    row["AUC, mislabelled samples"] = on_wrong.estimate(variant, "strongest attack")
     if variant not in (ordinary, longer):
-        row["accuracy minus early stopping"] = on_wrong.early_stopping(variant, "strongest")
+        row["accuracy minus early stopping"] = on_wrong.early_stopping(variant, "strongest attack")
     rows.append(row)
 index = comparison.attacks[ordinary, "LiRA"]["index"]
 number = sum(sample in mislabelled for sample in index)
@@ -225,14 +225,14 @@ report.table(
 # %%
 def fall(judged):
     """By how much SWMR lowers the AUC of the strongest attack, `(n,)`."""
-    before = judged.measured(in_rounds, "strongest")
-    return before - judged.measured("SWMR", "strongest")
+    before = judged.measured(in_rounds, "strongest attack")
+    return before - judged.measured("SWMR", "strongest attack")
 
 
 more_exposed = {}
 for defence in [*ours, *others]:
-    wrong_auc = on_wrong.measured(defence, "strongest")
-    all_auc = on_all.measured(defence, "strongest")
+    wrong_auc = on_wrong.measured(defence, "strongest attack")
+    all_auc = on_all.measured(defence, "strongest attack")
     more_exposed[defence] = audit.paired_difference(wrong_auc, all_auc)
 
 # %%
@@ -240,7 +240,7 @@ report.judge(
     claims,
     stay_exposed=audit.least(more_exposed.values()),
     papers_gain=gain,
-    others_gain=on_wrong.early_stopping(others, "strongest"),
+    others_gain=on_wrong.early_stopping(others, "strongest attack"),
     swmr=audit.paired_difference(fall(on_wrong), fall(on_all)),
     regime={
         "member accuracy": comparison.estimate(ordinary, "", "member accuracy"),
@@ -254,7 +254,7 @@ report.judge(
 # difference is 0; a value above 0 shows by how much the comparison can favour a defence there.
 
 # %%
-report.table(on_wrong.placebo("strongest"), fold="Early stopping compared with itself")
+report.table(on_wrong.placebo("strongest attack"), fold="Early stopping compared with itself")
 
 # %% [markdown]
 # **Limits.** Small networks, few mislabelled samples, one strength of each defence. Intervals
