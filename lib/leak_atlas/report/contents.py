@@ -5,7 +5,6 @@ docs/findings.md.
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import shutil
@@ -40,7 +39,8 @@ __all__ = ["index", "publish", "published", "refresh", "results_table", "site"]
 
 Entry = Mapping[str, Any]  # of a notebook: title, status, claims, ...
 OWN = "own"  # notebooks on what users brought, and the run of their audits
-OVERVIEW = "answers.png"  # of a published profile; it stands in the README
+SHOWN = "atlas/defences"  # the page whose first figure stands in the README
+OVERVIEW = "defences.png"  # that figure, in the folder of a published profile
 MARKS = ("<!-- results:begin -->", "<!-- results:end -->")
 KEPT = ("notebook", "title", "setting", "status", "claims")  # of an entry, in `results.json`
 LEGEND = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "mark": EARLIER}
@@ -236,27 +236,14 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
 
 
 def _overview(place: Path) -> bytes:
-    """The papers' questions, each above the figure that is shown for it, as one PNG; empty where
-    one is not there.
+    """The first figure of the page that stands for the whole project, as PNG; empty where the page
+    is not there.
     """
-    reports = [place / f"{paper.shown}.ipynb" for paper in PAPERS.values()]
-    if not all(report.exists() for report in reports):
+    report = place / f"{SHOWN}.ipynb"
+    if not report.exists():
         return b""
-    from matplotlib.image import imread
-
-    from leak_atlas.report.sheet import Sheet
-
-    figure = Sheet(figsize=(13, 7), dpi=65, layout="constrained")
-    grid = figure.subplot_mosaic("aaabbb;ccddee").values()
-    for ax, paper, report in zip(grid, PAPERS.values(), reports, strict=True):
-        data, _ = pictures(files.notebook(report))[0]
-        picture = io.BytesIO(base64.b64decode(data["image/png"]))
-        ax.imshow(imread(picture), interpolation="lanczos")
-        ax.set_anchor("NW")
-        ax.set_title(f"{paper.question} {paper.short}", fontsize=13)
-    for ax in figure.axes:
-        ax.set_axis_off()
-    return base64.b64decode(figure.png())
+    data, _ = pictures(files.notebook(report))[0]
+    return base64.b64decode(data["image/png"])
 
 
 def _published(place: Path) -> Rows:
