@@ -76,7 +76,17 @@ def _way(of: Recipe) -> str:
 
 def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
     """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    later = ("balanced", "permuted", "dropout", "head", "later", "outsiders", "part", "sharpness")
+    later = (
+        "balanced",
+        "dropout",
+        "head",
+        "later",
+        "mislabelled",
+        "outsiders",
+        "part",
+        "permuted",
+        "sharpness",
+    )
     return field.name in later and getattr(of, field.name) == field.default
 
 
