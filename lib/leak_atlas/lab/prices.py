@@ -14,8 +14,9 @@ from leak_atlas.engine import files, paths
 from leak_atlas.recipe import Architecture, Data, State, Step, Train
 
 # Seconds an operation before any step was seen. The core's is that of small networks, within
-# a factor of two for most of them; the GPU's is a guess.
-FIRST = {"cpu": 3.5e-11, "cuda": 1e-12}
+# a factor of two for most of them; the GPU's is that of thin ResNets on an H100, which several
+# processes share.
+FIRST = {"cpu": 3.5e-11, "cuda": 3e-12}
 JOB = 0.02  # seconds that any job costs
 FILE = "paces.json"  # in the store; older versions kept other numbers in seconds.json
 ENOUGH = 3  # jobs from which their median counts; fewer may be those that load torch and data
