@@ -284,7 +284,8 @@ for name, each in foresight.items():
         points.append({"signal": label, "cost": cost, "value": each.correlation[at]})
         row = {"signal": label, "until epoch": own_epoch, "cost": round(cost, 1)}
         row["rank correlation"] = each.correlation[at]
-        row["minus LiRA at the same time"] = each.beyond_attack[at]
+        row["LiRA until epoch"] = epoch  # the judges' last epoch is compared with LiRA's last
+        row["minus LiRA"] = each.beyond_attack[at]
         rows.append(row)
 beyond = foresight[hard].beyond_attack[len(looks) - 1]
 effect = report.effect(beyond, "better", "worse", "not significantly better")
