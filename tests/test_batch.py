@@ -357,7 +357,7 @@ BUDGET = {
     "pruning": 750,
     "samples": 620,
     "time": 330,
-    "atlas": 680,
+    "atlas": 820,
 }
 
 
