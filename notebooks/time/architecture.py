@@ -119,7 +119,7 @@ claims = report.claims(
         "At an equal gap in loss, samples are more vulnerable in the WRN than in the deep CNN",
         fails="At an equal gap in loss, samples are less vulnerable in the WRN than in the deep "
         "CNN",
-        quantity=f"{vulnerability} where both have the same gap in loss: {wrn} minus {deep_cnn}",
+        quantity=f"{vulnerability} at the smaller of the two final gaps in loss: {wrn} minus {deep_cnn}",
         above=0.0,
         margin=0.05,
         ours="our control",

@@ -84,7 +84,7 @@ claims = report.claims(
         "at_equal_gap",
         "At an equal gap in loss, samples are more vulnerable on the harder data",
         fails="At an equal gap in loss, samples are less vulnerable on the harder data",
-        quantity=f"{vulnerability} where both have the same gap in loss: {harder_minus_simpler}",
+        quantity=f"{vulnerability} at the smaller of the two final gaps in loss: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         ours="our control",

@@ -43,7 +43,8 @@ def onset_claims(
         "begins",
         f"{stage.capitalize()} has a larger disparity than {early}{averaged}",
         fails=f"One of {early} has a larger disparity than {stage}{averaged}",
-        quantity=f"disparity |AUC − 0.5| of {stage}, minus the largest disparity of {early}; {distance}"
+        quantity=f"disparity |AUC − 0.5| of {stage}, minus the largest disparity of {early}; "
+        + distance
         + (f", mean over the {variants}" if variants else ""),
         above=0.0,
         margin=0.02,
