@@ -7,21 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Does pruning drive members and non-members apart?
+# # Does pruning widen the gaps between members and non-members?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 1: "the divergence of prediction confidences and
 # prediction sensitivities is increased due to neural network pruning" (section 4.1).
 #
 # **Setup.** L1 unstructured pruning removes the smallest weights; then the network is fine-tuned.
 # *Confidence* is the probability that a network gives to the true class. *Sensitivity* is the
-# change of that probability under small noise on the input, divided by the size of the noise.
+# change of that probability under small noise on the input, divided by the size of the noise. A
+# *gap* is the difference between the means of members and of non-members.
 #
 # **Controls.**
 #
 # 1. *Fine-tuning alone* (decides both answers): the dense network is trained for the same number of
 #    epochs, and nothing is pruned.
-# 2. *Logarithms*: if pruning multiplies all sensitivities by one factor, the sensitivity gap grows,
-#    but members are no easier to identify. The gap of the logarithms does not change then.
+# 2. *Logarithms*: a sensitivity gap also grows if all sensitivities grow by one factor, or if a few
+#    samples become very sensitive. Most members are then no easier to identify. The same gap in
+#    log10 of the sensitivity ignores a common factor, and few samples change it little.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -105,12 +107,12 @@ claims = report.claims(
     ),
     report.Claim(
         "sensitivity_by_ratio",
-        "Pruning raises the gap in log sensitivity beyond fine-tuning alone",
+        "Pruning raises the gap in the logarithm of the sensitivity beyond fine-tuning alone",
         quantity="gap in log10 of the sensitivity: pruned minus fine-tuned dense network",
         above=0.0,
         margin=0.1,  # a factor of 1.26
         ours="our control",
-        control=f"{beyond}; logarithms, so that a common factor does not count",
+        control=f"{beyond}; logarithms, which ignore a common factor",
     ),
     regime={
         "dense member accuracy": 0.95,
@@ -122,8 +124,8 @@ claims
 
 # %% [markdown]
 # ## Confidence and sensitivity of each sample (Fig. 1)
-# The first target alone: its gaps can differ from the means in the table. The last bin also counts
-# the largest 0.1 % of the values. The noise has size 0.001 on the normalised input.
+# The figure shows one target, its title the mean over all targets. The last bin also counts the
+# largest 0.1 % of the values. The noise has size 0.001 on the normalised input.
 
 # %%
 study = PruningStudy(
@@ -173,7 +175,7 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    title=f"Over all targets, pruning {effect} the confidence gap beyond fine-tuning alone",
+    title=f"Pruning {effect} the confidence gap beyond fine-tuning alone",
     xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
     ylabel="share of samples",
 )
@@ -206,7 +208,7 @@ def log_gap(variant):
 
 
 by_ratio = audit.paired_difference(log_gap(pruner), log_gap(tuned))
-in_logs = report.listed({"gap in log10 of the sensitivity, pruned minus fine-tuned": by_ratio})
+in_logs = report.listed({"the same difference for the gap in log10 (control 2)": by_ratio})
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
@@ -227,7 +229,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool. A larger gap need
 # not mean more leakage: an attack can identify the same number of members while a gap grows (see
-# `fig09_gap_and_risk`). Gaps are differences of means: they do not show single members.
+# `fig09_gap_and_risk`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
