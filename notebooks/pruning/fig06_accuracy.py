@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do pruned networks stay as accurate as the dense one?
+# # Does pruning cost less than 2 points of test accuracy?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 6: pruned networks "achieve close performance compared to
 # the original model if the sparsity level is not high" (section 5.1.3). We read "close" as 2 points
@@ -84,7 +84,8 @@ claims = report.claims(
     ),
     report.Claim(
         "weights_are_cheaper",
-        "Removing single weights costs less test accuracy than removing filters",
+        f"At {high:.0%} sparsity, removing single weights costs less test accuracy than removing "
+        "filters",
         quantity=f"test accuracy at {high:.0%} sparsity: L1 unstructured minus L1 "
         "structured or L2 structured, whichever is more accurate",
         above=0.0,
@@ -122,7 +123,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy by sparsity (Fig. 6)
-# The dotted line is the fine-tuned dense network. Points of one sparsity stand side by side.
+# The dotted line is the fine-tuned dense network. Points of one sparsity are shifted sideways so
+# that they do not overlap.
 
 # %%
 study = PruningStudy(
@@ -161,15 +163,15 @@ report.profile(
     hue="pruner",
     null=comparison.accuracy(tuned).value,
     level=tuned,
-    title=f"Change of test accuracy at {low:.0%} sparsity: {min(points):+.1f} to "
-    f"{max(points):+.1f} points, by pruner",
+    title=f"At {low:.0%} sparsity, pruners change test accuracy by {min(points):+.1f} to "
+    f"{max(points):+.1f} points",
     xlabel="sparsity (share of the weights that is removed)",
     ylabel="test accuracy",
 )
 
 # %% [markdown]
 # ## Accuracy on members and change of test accuracy
-# Pruned networks are compared with the fine-tuned dense network.
+# Each pruned network is compared with the fine-tuned dense network.
 
 # %%
 rows = []
@@ -177,10 +179,10 @@ for pruner in (*PRUNERS, "random weights"):
     row = {"pruner": pruner}
     for sparsity in sparsities:
         members = comparison.estimate((pruner, sparsity), "", "member accuracy")
-        row[f"members, {sparsity:.0%}"] = members
-        row[f"change, {sparsity:.0%}"] = difference((pruner, sparsity))
+        row[f"member accuracy, {sparsity:.0%}"] = members
+        row[f"change of test accuracy, {sparsity:.0%}"] = difference((pruner, sparsity))
     rows.append(row)
-caption = f"Members: accuracy on members. Change: test accuracy, pruned minus {tuned} network"
+caption = f"Change: pruned minus {tuned} network, at the sparsity in the column's name"
 report.table(rows, caption=f"{caption}. Mean over {victims} targets")
 
 # %% [markdown]
