@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do a weight's learnability and vulnerability scores correlate?
+# # Do a weight's learnability and vulnerability scores correlate strongly, though not fully?
 #
 # **The paper.** Fang & Kim (2026), Fig. 3, Tab. 1: "many privacy-vulnerable weights are also
 # crucial for learnability" (section 4.2).
@@ -20,8 +20,8 @@
 #
 # **Controls.** No two scores that are compared share their batches.
 #
-# 1. *Two learnability scores* of different batches (decides the second answer): noise allows no
-#    higher correlation.
+# 1. *Two learnability scores* of different batches: noise allows no higher correlation. This
+#    decides whether the two kinds of scores differ at all.
 # 2. *Shuffled gradients* within each layer: the correlation that comes from layers and from the
 #    sizes of weights and gradients.
 
@@ -78,14 +78,14 @@ PAPER = {  # Tab. 1, Pearson's correlation
     "ResNet": {"main": 0.9410, "linear": 0.8096, "norm": 0.6776},
     "ViT": {"main": 0.9068, "linear": 0.8642, "norm": 0.7336},
 }
-lower = "lower of ResNet and ViT"
+lower = "ResNet or ViT, whichever has the lower one"
 claims = report.claims(
     report.Claim(
         "main_correlate",
-        "Both scores of main weights (convolutions, attention, MLP) correlate by more than .9",
-        fails="Both scores of main weights (convolutions, attention, MLP) correlate by less than "
-        ".9",
-        quantity=f"Pearson's correlation of both scores over main weights, {lower}",
+        "Learnability and vulnerability of main weights correlate by more than .9",
+        fails="Learnability and vulnerability of main weights correlate by less than .9",
+        quantity="Pearson's correlation over main weights (of convolutions, attention and MLP), "
+        f"{lower}",
         above=0.9,
         margin=0.05,  # of a correlation, here and below
         paper="Tab. 1",
@@ -96,10 +96,10 @@ claims = report.claims(
     ),
     report.Claim(
         "norms_lowest",
-        "Both scores correlate less over norm weights than over main and over linear weights",
-        quantity="Pearson's correlation of both scores: over main or linear weights, "
-        "whichever is lower, minus over norm weights; the network with the "
-        "smaller difference",
+        "Learnability and vulnerability correlate less over norm weights than over main and over "
+        "linear weights",
+        quantity="Pearson's correlation of both scores: over main or linear weights (the lower "
+        "one), minus over norm weights; ResNet or ViT, whichever has the smaller difference",
         above=0.0,
         margin=0.05,
         paper="Tab. 1",
@@ -133,8 +133,8 @@ claims = report.claims(
         "Two learnability scores correlate more with each other than with the vulnerability score",
         fails="Two learnability scores correlate less with each other than with the vulnerability "
         "score",
-        quantity="Pearson's correlation over main weights: two learnability scores minus "
-        f"learnability and vulnerability, {lower}",
+        quantity="Pearson's correlation over main weights: that of two learnability scores, minus "
+        "that of learnability and vulnerability; ResNet or ViT, whichever has the smaller one",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -236,7 +236,7 @@ report.density(
 
 # %% [markdown]
 # ## Correlations (Tab. 1)
-# Hollow circles are the paper's values of learnability and vulnerability.
+# Hollow circles are the paper's correlations of learnability and vulnerability.
 
 # %%
 rows = []

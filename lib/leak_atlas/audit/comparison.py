@@ -603,6 +603,6 @@ def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Po
     first = line.mean_areas.min()
     last = line.mean_areas.max()
     return (
-        f"the AUC of {attacker} on {names} is {areas}, outside the line that serves as "
-        f"comparison ({first:.3f} to {last:.3f})"
+        f"the AUC of {attacker} on {names} is {areas}; the networks to compare with have AUCs of "
+        f"{first:.3f} to {last:.3f}, so none matches"
     )

@@ -62,7 +62,7 @@ def provenance(
         "Steps behind this page": f"{len(steps)}: {', '.join(counts)}" if steps else "none",
         "Seeds": _seeds(steps),
         **_circumstances(steps, results),
-        "Targets are each other's shadows": _widened(steps),
+        "Intervals": _widened(steps),
     }
     for name, value in extra.items():
         lines[name.capitalize()] = plain(value)
@@ -127,8 +127,11 @@ def _widened(steps: Iterable[Any]) -> str:
         if getattr(step, "design_effect", 1) > 1:
             mode = getattr(step.attacker, "mode", "")
             effects.add(f"{step.design_effect:g} for {type(step.attacker).__name__} {mode}".strip())
-    times = "variance of mean AUC and best accuracy times"
-    return f"{times} {', '.join(sorted(effects))}" if effects else ""
+    if not effects:
+        return ""
+    factors = ", ".join(sorted(effects))
+    why = "targets serve each other as shadow models, so their AUCs are not independent"
+    return f"{why}: the variance of the mean AUC, and of the best accuracy, is multiplied by {factors}"
 
 
 def _audited(arrays: Mapping[str, Any]) -> str:
