@@ -13,10 +13,10 @@
 # none. How many does an attack need to find most of the leakage? And does a weaker attacker rank
 # defences in another order?
 #
-# **Setup.** An attacker with 2 to 22 shadow models attacks ten networks. The attacks are LiRA with
-# shadow models that trained on a sample (*online*) and without them (*offline*), RMIA, SAMIA (a
-# network that learns to recognize members) and a threshold on the confidence. Shadow models come in
-# pairs: each sample is a member of one of the two.
+# **Setup.** The same networks are attacked with few and with many shadow models. The attacks are
+# LiRA with shadow models that trained on a sample (*online*) and without them (*offline*), RMIA,
+# SAMIA (a network that learns to recognize members) and a threshold on the confidence. Shadow
+# models come in pairs: each sample is a member of one of the two.
 #
 # **Controls.**
 #
@@ -304,8 +304,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** All targets share the same shadow models: intervals cover other targets, not other
-# shadow models. SAMIA learns from at most four shadow models, because it is costly, and attacks
-# samples that these trained on. The ranked defences train networks from scratch; Adv-Reg, SELENA
+# shadow models. SAMIA learns from few shadow models, because it is costly, and attacks samples that
+# these trained on. The ranked defences train networks from scratch; Adv-Reg, SELENA
 # and DP-SGD are not among them.
 
 # %%
