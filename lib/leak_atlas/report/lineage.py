@@ -131,7 +131,9 @@ def _widened(steps: Iterable[Any]) -> str:
         return ""
     factors = ", ".join(sorted(effects))
     why = "targets serve each other as shadow models, so their AUCs are not independent"
-    return f"{why}: the variance of the mean AUC, and of the best accuracy, is multiplied by {factors}"
+    return (
+        f"{why}: the variance of the mean AUC, and of the best accuracy, is multiplied by {factors}"
+    )
 
 
 def _audited(arrays: Mapping[str, Any]) -> str:
