@@ -128,7 +128,8 @@ report.table(members, caption=found.most_caption(found_at))
 # One panel reads your model: a classifier on a module's features learns from half of the samples who
 # is a member. Its AUC on the other half is shown. The other panel compares two networks that are
 # trained here, one on all members and one on half of them. The distance between their features
-# identifies that half, with the AUC that is shown (*disparity*, of the paper on PPTP).
+# identifies that half, with the AUC that is shown (*disparity*, of the paper on PPTP). The title is
+# corrected for the number of modules, the intervals are not.
 
 # %%
 modules = audited.module_rows()

@@ -158,8 +158,8 @@ class Time(Description):
             f" {mean['FPR'][at]:.2f}, mean TPR {mean['TPR'][at]:.2f};"
             f" {look.percent(mean['high'][at])} of the samples are at high risk.",
             f"Rank correlation of TPR − FPR in this epoch with {state['colour']}: {rho:.2f}.",
-            "The mean encoding speed, the length of a path per epoch, is higher than with permuted"
-            f" membership labels by {mean['speed']:.3f}.",
+            "Mean encoding speed (length of a path per epoch) minus that with permuted membership"
+            f" labels: {mean['speed']:.3f}.",
         ]
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
