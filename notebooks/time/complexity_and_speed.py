@@ -15,8 +15,8 @@
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
 # member of networks that trained on it, minus the same for other networks. *Leakage* is the mean of
-# vulnerability over samples, at several epochs. n counts pairs of networks with complementary
-# members.
+# vulnerability over samples, at several epochs. n counts pairs of networks; each sample
+# is a member of one network of a pair.
 #
 # **Controls.**
 #
