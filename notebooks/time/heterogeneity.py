@@ -56,7 +56,7 @@ from leak_atlas.localization import over_time, prediction, trajectories
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
 similar = 0.1  # spreads that differ by less count as equal: a third of that on the harder data
-real = 0.05  # a smaller spread may be an error of the noise that is removed (ours)
+real = 0.05  # a spread above this counts as a difference of samples (ours)
 spread_words = "spread of TPR minus FPR"
 harder_minus_simpler = f"{data} minus {simple}"
 claims = report.claims(
