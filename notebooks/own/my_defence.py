@@ -208,7 +208,7 @@ lines = {end: [*comparison.checkpoints[end], end]}
 lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
 finding = f"At matched AUC, my defence {report.effect(gain, *words)} accurate than early stopping"
-report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
+report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", reference=None, title=finding)
 
 # %%
 report.table(
