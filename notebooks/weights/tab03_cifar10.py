@@ -202,7 +202,8 @@ words = "significantly raises", "significantly lowers", "does not significantly 
 found = []
 for defence in working:
     change = comparison.contrast((defence, inside), (defence, scratch), "LiRA")
-    found.append(f"{report.effect(change, *words)} LiRA's AUC on {defence}")
+    subject = "that" if found else "LiRA's AUC"
+    found.append(f"{report.effect(change, *words)} {subject} on {defence}")
 report.against_paper(
     rows,
     "defence",
