@@ -188,7 +188,8 @@ words = "significantly raises", "significantly lowers", "does not significantly 
 found = []
 for defence in defences:
     change = audit.mean_ci(effect(many, [defence]), design_effect=widened)
-    found.append(f"{report.effect(change, *words)} the AUC of {defence}")
+    subject = "that" if found else "LiRA's AUC"
+    found.append(f"{report.effect(change, *words)} {subject} on {defence}")
 report.profile(
     rows,
     "attacker",
