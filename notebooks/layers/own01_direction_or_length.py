@@ -69,7 +69,8 @@ claims = report.claims(
         "not_rotation",
         "Rotating the features of M_h1 does not lower the disparity of stage 4 by over 0.02",
         fails="Rotating the features of M_h1 lowers the disparity of stage 4 by over 0.02",
-        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance: rotated minus not rotated",
+        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance: rotated minus not "
+        "rotated",
         above=-0.02,
         margin=0.02,
         ours=True,

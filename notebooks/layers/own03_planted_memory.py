@@ -50,8 +50,8 @@ claims = report.claims(
         "stage_4_shows_more",
         "Untrained stage 4 has a larger disparity than each of stages 1 and 2, where memory is "
         "planted",
-        fails="At least one of stages 1 and 2, where memory is planted, has a larger disparity than "
-        "untrained stage 4",
+        fails="At least one of stages 1 and 2, where memory is planted, has a larger disparity "
+        "than untrained stage 4",
         quantity=f"{disparity} by Euclidean distance: {minus}",
         above=0.0,
         margin=0.02,
