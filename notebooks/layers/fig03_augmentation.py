@@ -54,7 +54,7 @@ effect = 0.02  # the smallest change of an AUC that is worth having
 paired = "paired: same seeds and halves"
 fit = "stopped pairs have at most 0.02 more member accuracy; "
 stage_4 = "disparity |AUC − 0.5| of stage 4 by Euclidean distance"
-lead = "stage 4 minus the largest among stages 1 to 3, in augmented pairs"
+lead = "stage 4 minus the largest of stages 1 to 3, in augmented pairs"
 nowhere_else = "data augmentation has no impact on “where” disparity happens"
 claims = report.claims(
     report.Claim(

@@ -59,7 +59,7 @@ claims = report.claims(
         "the depths",
         fails="By direction, at least one of stages 1 to 3 has a larger disparity than stage 4, "
         "averaged over the depths",
-        quantity="disparity |AUC − 0.5| by direction: stage 4 minus the largest among stages 1 to "
+        quantity="disparity |AUC − 0.5| by direction: stage 4 minus the largest of stages 1 to "
         "3, mean over the depths",
         above=0.0,
         margin=0.02,
@@ -70,7 +70,7 @@ claims = report.claims(
     report.Claim(
         "silent_direction",
         "By direction, stages 1 to 3 have a disparity below 0.04 for all depths",
-        quantity="largest disparity |AUC − 0.5| among stages 1 to 3 and all depths, by direction",
+        quantity="largest disparity |AUC − 0.5| of stages 1 to 3 over all depths, by direction",
         below=0.04,
         margin=0.04,
         ours="our control",

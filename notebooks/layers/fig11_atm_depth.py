@@ -72,7 +72,7 @@ claims = report.claims(
         "fourth_more",
         "Stage 4 has a larger disparity than each of stages 1 to 3, averaged over the network "
         "sizes",
-        quantity="disparity |AUC − 0.5| by Euclidean distance: stage 4 minus the largest among "
+        quantity="disparity |AUC − 0.5| by Euclidean distance: stage 4 minus the largest of "
         "stages 1 to 3, mean over the network sizes",
         above=0.0,
         margin=0.02,

@@ -29,8 +29,8 @@ def onset_claims(
         "early_silent",
         f"{early.capitalize()} have a disparity below {SILENT:g}"
         + (f" for all {variants}" if variants else ""),
-        quantity=f"largest disparity |AUC − 0.5| among {early}"
-        + (f" and all {variants}" if variants else "")
+        quantity=f"largest disparity |AUC − 0.5| of {early}"
+        + (f" over all {variants}" if variants else "")
         + f", {distance}",
         below=SILENT,
         margin=SILENT,
@@ -43,7 +43,7 @@ def onset_claims(
         "begins",
         f"{stage.capitalize()} has a larger disparity than each of {early}{averaged}",
         fails=f"At least one of {early} has a larger disparity than {stage}{averaged}",
-        quantity=f"disparity |AUC − 0.5| {distance}: {stage} minus the largest among {early}"
+        quantity=f"disparity |AUC − 0.5| {distance}: {stage} minus the largest of {early}"
         + (f", mean over the {variants}" if variants else ""),
         above=0.0,
         margin=0.02,
