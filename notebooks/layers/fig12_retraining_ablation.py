@@ -1,9 +1,9 @@
 # ---
 # jupyter:
-#   kernelspec:
-#     display_name: Python 3 (ipykernel)
-#     language: python
-#     name: python3
+#  kernelspec:
+#    display_name: Python 3 (ipykernel)
+#    language: python
+#    name: python3
 # ---
 
 # %% [markdown]
@@ -16,8 +16,7 @@
 # defence RelaxLoss, which holds the loss near a target. This part is the last layer (fine-tuned, or
 # rewound first), or all *risky stages* (those with a disparity in the paper; rewound first).
 # Earlier layers are frozen. Shadow models go through the same steps. *Matched AUC* means that test
-# accuracies are compared where an attack has the same AUC. *The best other* is ordinary training or
-# a retrained last layer, whichever has the lower AUC.
+# accuracies are compared where an attack has the same AUC.
 #
 # **Controls.**
 #
@@ -61,7 +60,8 @@ def risky_less(name, attack, **given):
         f"Retraining risky stages lowers the AUC of {attack} more than retraining the last layer",
         fails=f"The AUC of {attack} is lower on ordinary training or a retrained last layer than "
         "on retrained risky stages",
-        quantity=f"AUC of {attack}: the best other minus retrained risky stages",
+        quantity=f"AUC of {attack}: ordinary training or last layer (whichever is lower) minus "
+        "risky stages",
         above=0.0,
         margin=0.02,
         control="paired over targets; the same target loss",
