@@ -51,7 +51,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold
 
 effect = 0.02  # the smallest change of an AUC or of an accuracy that is worth having
-step = "larger map minus next smaller map, for the enlargement with the largest value"
+step = "larger map minus next smaller map (the enlargement that raises it most)"
 paired = "paired: same seeds and halves"
 quote = "enhances the model’s generalizability while not significantly exacerbating the disparity"
 where = "enlarging the feature map also has no impact on where the disparity happens"
@@ -86,8 +86,8 @@ claims = report.claims(
     report.Claim(
         "generalizes",
         "Each enlargement of the map raises test accuracy",
-        quantity="test accuracy of M_all: larger map minus next smaller map, for the enlargement "
-        "with the smallest value",
+        quantity="test accuracy of M_all: larger map minus next smaller map (the enlargement that "
+        "raises it least)",
         above=0.0,
         margin=effect,
         paper="Tab. 1",
