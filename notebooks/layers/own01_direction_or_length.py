@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do unseen samples differ by the direction of their features?
+# # Do unseen samples differ more by direction than by length of features?
 #
 # **Our question** about PPTP's measure, the Euclidean distance between the features of two networks
 # (section 3.2).
