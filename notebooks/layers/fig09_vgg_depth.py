@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity begin in an earlier stage in a deeper VGG?
+# # Is the disparity of stage 4 larger in a deeper VGG?
 #
 # **The paper.** Fang & Kim (2026), Fig. 9: "The disparity is observed earlier in VGG19" than in
 # VGG11. A VGG has five stages; "earlier" means before stage 5.
