@@ -137,7 +137,7 @@ report.profile(
     rows,
     facet="measure",
     floor=chance,
-    begins="stage 4",
+    hatch_from="stage 4",
     title=f"Measured by direction, the AUC of stage 3 is {side} 0.5",
     ylabel="AUC, unseen against seen samples",
 )

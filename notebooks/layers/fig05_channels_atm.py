@@ -123,7 +123,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins="stage3",
+    hatch_from="stage3",
     title=f"The disparity of stage 3 {shows} than those of stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )

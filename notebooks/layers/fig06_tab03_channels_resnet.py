@@ -159,7 +159,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins="stage4",
+    hatch_from="stage4",
     title=f"The disparity of stage 4 is {size} with {wide} than with {min(channels)}",
     ylabel="AUC, unseen against seen samples",
 )

@@ -121,7 +121,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(both),
-    begins="stage4",
+    hatch_from="stage4",
     title=f"The disparity of stage 4 is {begins} than those of stages 1 to 3",
     ylabel="AUC, unseen against seen samples",
 )

@@ -118,7 +118,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(both),
-    begins="stage3",
+    hatch_from="stage3",
     title=f"The disparity of stage 3 is {begins} than those of stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )

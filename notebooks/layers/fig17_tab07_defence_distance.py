@@ -158,7 +158,7 @@ same = report.effect(probe.farther(one_order, half, probe.stages), *words, borde
 report.profile(
     rows,
     hue="network",
-    level="as far as CE on half of the data",
+    reference_label="as far as CE on half of the data",
     title=f"RelaxLoss changes features {changes} than halving the data; with the same batches, "
     f"{same}",
     ylabel="probability of a larger distance",

@@ -170,7 +170,7 @@ for name in defences:
     plane += comparison.plane(lines, "LiRA", panel=name)
 report.tradeoff(
     plane,
-    null=None,
+    reference=None,
     title=f"HAMP inside CWRF {accuracy} test accuracy and {leakage} the AUC",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",

@@ -170,7 +170,7 @@ for defence in objectives:
     points += comparison.plane(series, "RMIA", panel=defence)
 report.tradeoff(
     points,
-    null=None,
+    reference=None,
     title=f"At matched AUC, rewinding vulnerable weights {report.effect(by_rewinding, *words)} "
     "test accuracy",
     xlabel="test accuracy",
