@@ -29,7 +29,7 @@ from leak_atlas.audit.targets import (
     units,
 )
 
-__all__ = ["Comparison", "described"]
+__all__ = ["PLACEBO", "Comparison", "described"]
 
 Pair = tuple[Hashable, Hashable]
 Heights = Mapping[Hashable, Sequence[float]]
