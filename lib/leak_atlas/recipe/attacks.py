@@ -19,7 +19,6 @@ from leak_atlas.recipe.core import (
     Step,
     Whole,
     Within,
-    refuse,
 )
 from leak_atlas.recipe.readings import Generated, Sensitivity
 from leak_atlas.recipe.steps import Signals, State, mixed
@@ -338,31 +337,25 @@ class Attack(Step):
         first = self.targets[0]
         design = first.training.design
         for state in (*self.targets, *self.shadows):
-            refuse(
-                (
-                    state.training.data != first.training.data,
-                    f"{name}: targets and shadows need the same data",
-                ),
-                (
-                    self.attacker.by_sample and _samples(state) != _samples(first),
+            if state.training.data != first.training.data:
+                raise BadInput(f"{name}: targets and shadows need the same data")
+            if self.attacker.by_sample and _samples(state) != _samples(first):
+                raise BadInput(
                     f"{name} asks shadows about the target's own samples, but designs draw others "
-                    f"({design} and {state.training.design}): give both one pool, test and seed",
-                ),
-            )
+                    f"({design} and {state.training.design}): give both one pool, test and seed"
+                )
         for target in self.targets:
             mixed(target, name)
-        refuse(
-            (
-                self.attacker.meets and not design.meets,
+        if self.attacker.meets and not design.meets:
+            raise BadInput(
                 f"{name} online needs shadows that trained on the target's samples, and a "
-                f"{type(design).__name__} has none: take an offline mode",
-            ),
-            (
-                self.attacker.compares and not (design.dev or first.tests),
+                f"{type(design).__name__} has none: take an offline mode"
+            )
+        if self.attacker.compares and not (design.dev or first.tests):
+            raise BadInput(
                 f"{name} needs a population that nobody trained on: give the design test or dev "
-                "samples",
-            ),
-        )
+                "samples"
+            )
         if self.attacker.shadowed:
             self._count_shadows(name, self.attacker.least(design.meets))
 

@@ -11,7 +11,6 @@ from leak_atlas.recipe.core import (
     Recipe,
     Record,
     Whole,
-    refuse,
 )
 
 __all__ = [
@@ -79,22 +78,20 @@ class Design(Recipe):
         outside = self.dev * (not self.dev_inside) + self.reference
         more = f", dev {self.dev:,} and reference {self.reference:,}" if outside else ""
         tests = self.test or 0
-        refuse(
-            (
-                self.pool < 2 or self.pool % 2,
-                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2",
-            ),
-            (
-                self.pool + outside > train,
+        if self.pool < 2 or self.pool % 2:
+            raise BadInput(
+                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2"
+            )
+        if self.pool + outside > train:
+            raise BadInput(
                 f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; "
-                "ask for less",
-            ),
-            (
-                not 0 <= tests <= test,
+                "ask for less"
+            )
+        if not 0 <= tests <= test:
+            raise BadInput(
                 f"{name}.test: {tests:,} of {test:,} test samples; ask for 0 or more, or None for "
-                "all",
-            ),
-        )
+                "all"
+            )
 
     # whether dev samples are taken from each row's own part of the pool
     dev_inside: ClassVar[bool] = False

@@ -15,7 +15,6 @@ from leak_atlas.recipe.core import (
     Share,
     Step,
     Whole,
-    refuse,
 )
 from leak_atlas.recipe.criteria import Criterion, Taylor, Vulnerability
 from leak_atlas.recipe.designs import Design
@@ -234,38 +233,28 @@ class Train(State):
         name = type(self.objective).__name__
         by_sample = self.objective.by_sample
         ranked = self.sampling is not None or self.objective.ranked
-        refuse(
-            (
-                self.schedule.augment and self.data.kind != "images",
-                f"only images are augmented: leave augment out with {self.data.name}",
-            ),
-            (
-                bool(self.teachers) != self.objective.taught,
+        if self.schedule.augment and self.data.kind != "images":
+            raise BadInput(f"only images are augmented: leave augment out with {self.data.name}")
+        if bool(self.teachers) != self.objective.taught:
+            raise BadInput(
                 "teachers and Distillation() come together: train(schedule, Distillation(), "
-                "teachers=...)",
-            ),
-            (
-                any(teacher.training.data != self.data for teacher in self.teachers),
-                "teachers need the same data as their student",
-            ),
-            (
-                self.schedule.patience is not None and not self.design.dev,
-                "a schedule with a patience needs samples to look at: give the design a dev set",
-            ),
-            (
-                ranked != (self.ranking is not None),
+                "teachers=...)"
+            )
+        if any(teacher.training.data != self.data for teacher in self.teachers):
+            raise BadInput("teachers need the same data as their student")
+        if self.schedule.patience is not None and not self.design.dev:
+            raise BadInput(
+                "a schedule with a patience needs samples to look at: give the design a dev set"
+            )
+        if ranked != (self.ranking is not None):
+            raise BadInput(
                 "a ranking comes with a sampling schedule or RMR(), and they with it: "
-                "train(schedule, ..., ranking=...)",
-            ),
-            (
-                self.sampling and by_sample,
-                f"{name} draws its own batches: train without a sampling schedule",
-            ),
-            (
-                self.schedule.sharpness and by_sample,
-                f"{name} clips each sample's gradient: train with sharpness 0",
-            ),
-        )
+                "train(schedule, ..., ranking=...)"
+            )
+        if self.sampling and by_sample:
+            raise BadInput(f"{name} draws its own batches: train without a sampling schedule")
+        if self.schedule.sharpness and by_sample:
+            raise BadInput(f"{name} clips each sample's gradient: train with sharpness 0")
         if by_sample and self.model.shares_statistics:
             of_a_user = "where it has none, let its class say shares_statistics = False"
             remedy = "take norm='group'" if isinstance(self.model, Model) else of_a_user
