@@ -256,7 +256,7 @@ def audit(file: Path, name: str, example: bool, fail_above: tuple[str, ...]) -> 
     for what, suffix in kinds.items():
         print(f"  {what:<9} {page}.{suffix}")
     numbers = page.with_name(f"{page.name}.json")
-    summary = files.from_json(files.text(numbers), numbers, dict[str, Any])
+    summary = files.read_json(numbers, dict[str, Any])
     above = limits.exceeded(summary, allowed)
     if above:
         print(f"leak atlas: above the limit: {'; '.join(above)}", file=sys.stderr, flush=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import paths
-from leak_atlas.engine.files import regular
+from leak_atlas.engine.files import require_file
 from leak_atlas.recipe.registry import Entry, File
 
 __all__ = ["bring", "check", "files", "find", "how", "npz", "placed", "reading"]
@@ -157,7 +157,7 @@ def reading(what: object, remedy: str) -> Iterator[None]:
 
 def npz(path: Path) -> dict[str, NDArray]:
     """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
-    regular(path)
+    require_file(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
             return {name: np.asarray(packed[name]) for name in packed.files}

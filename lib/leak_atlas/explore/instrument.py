@@ -425,7 +425,7 @@ class Instrument(widgets.VBox):
             if place := os.environ.get("LEAK_ATLAS_FIGURES"):  # a batch's, which makes a page
                 from leak_atlas.explore.page import packet
 
-                files.write(live.packet(Path(f"{place}.html")), packet(self.of, self.state))
+                files.write_text(live.packet(Path(f"{place}.html")), packet(self.of, self.state))
         return made
 
     def _export(self) -> None:

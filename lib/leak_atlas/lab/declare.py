@@ -38,7 +38,7 @@ class Notebook:
     @cached_property
     def text(self) -> Any:
         """The notebook, with a cell of text that has its title; BadInput where the file is none."""
-        source = files.text(self.path)
+        source = files.read_text(self.path)
         try:
             cells = _read(source)
         except Exception as error:  # its header is YAML
@@ -178,7 +178,7 @@ def parameters(notebook: Notebook, profile: str, extra: Given | None = None) -> 
     for path in (folder / name for name in _files(notebook)):
         if path.exists():
             where = str(path.relative_to(paths.ROOT))
-            values = files.from_yaml(files.text(path), where, Given | None) or {}
+            values = files.read_yaml(path, where, Given | None) or {}
             known = _every_parameter() if path.name == COMMON else set(defaults)
             for name, value in values.items():
                 if name not in known:

@@ -87,7 +87,7 @@ def paces() -> Paces:
     """
     path = paths.store() / FILE
     try:
-        return files.from_json(files.text(path), path, Paces) if path.exists() else {}
+        return files.read_json(path, Paces) if path.exists() else {}
     except BadInput:
         return {}
 
@@ -105,4 +105,4 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     for (device, sort), pace in known.items():
         seen.setdefault(device, {})[sort] = pace
     with suppress(OSError):  # those who could not store their results have said so
-        files.write(paths.store() / FILE, json.dumps(seen))
+        files.write_text(paths.store() / FILE, json.dumps(seen))

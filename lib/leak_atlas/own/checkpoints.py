@@ -26,7 +26,7 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
     out = out or checkpoint.with_suffix(SUFFIX)
     if out.exists():
         raise BadInput(f"{out} is there already; name another --out")
-    file = files.regular(checkpoint)
+    file = files.require_file(checkpoint)
     try:
         loaded = torch.load(file, map_location="cpu", weights_only=True)
         weights = {name: tensor.clone().contiguous() for name, tensor in tensors(loaded).items()}
@@ -36,7 +36,7 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
             f"{file} holds more than tensors, or is damaged, and is not read; where the model is, "
             "write torch.save(net.state_dict(), ...)"
         ) from error
-    with files.whole(out) as partial:
+    with files.atomic_write(out) as partial:
         partial.write_bytes(blob)
     numbers = sum(tensor.numel() for tensor in weights.values())
     return f"{out} is ready: {len(weights)} tensors, {numbers:,} numbers"

@@ -292,9 +292,9 @@ class Result:
         }
         frame = pd.DataFrame(columns | self.scores, self.arrays.places)
         summary = json.dumps(self.summary(fpr, rates, **settings), indent=1, allow_nan=False)
-        files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
-        files.write(path, frame.rename_axis("index").to_csv())
-        files.write(path.with_suffix(".json"), f"{summary}\n")
+        files.make_folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
+        files.write_text(path, frame.rename_axis("index").to_csv())
+        files.write_text(path.with_suffix(".json"), f"{summary}\n")
         return path
 
 

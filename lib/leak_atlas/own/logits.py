@@ -281,7 +281,7 @@ def read(path: Path) -> Logits:
 
 def save(path: Path, arrays: Logits) -> None:
     """Writes the arrays as an .npz, whole or not at all. OSError where the disk refuses."""
-    with files.whole(path) as partial, open(partial, "wb") as file:
+    with files.atomic_write(path) as partial, open(partial, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays.given)
 
 

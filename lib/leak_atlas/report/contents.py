@@ -60,11 +60,11 @@ def entries(run_folder: Path) -> Rows:
     """
     found = []
     for path in run_folder.rglob("*.run.json"):
-        entry = files.from_json(files.text(path), path, Row)
+        entry = files.read_json(path, Row)
         judged = path.with_name(path.name.replace(".run.json", ".claims.json"))
         entry["claims"] = []
         if entry["status"] == "executed" and judged.exists():
-            entry["claims"] = files.from_json(files.text(judged), judged, Rows)
+            entry["claims"] = files.read_json(judged, Rows)
         found.append(entry)
     return sorted(found, key=_order)
 
@@ -92,7 +92,7 @@ def index(run_folder: Path) -> None:
     """
     found = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
     for kind in ("html", "md"):
-        files.write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+        files.write_text(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
     _write_glossary(run_folder)
 
 
@@ -102,7 +102,7 @@ def _write_glossary(place: Path) -> None:
 
     if words().exists():
         text = Markup(markdown2html(words().read_text()))
-        files.write(place / GLOSSARY, drawn("glossary.html", words=text, style=style()))
+        files.write_text(place / GLOSSARY, drawn("glossary.html", words=text, style=style()))
 
 
 def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> Row:
@@ -209,9 +209,9 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
             continue
         name = entry["notebook"]
         glossary = "../" * (3 + name.count("/")) + "docs/glossary.md"
-        node = clean(files.notebook(run_folder / f"{name}.ipynb"), glossary)
+        node = clean(files.read_notebook(run_folder / f"{name}.ipynb"), glossary)
         (place / name).parent.mkdir(parents=True, exist_ok=True)
-        files.write(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
+        files.write_text(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
         packet = live.packet(run_folder / f"{name}.ipynb")
         if packet.exists():
             shutil.copy(packet, live.packet(place / f"{name}.ipynb"))
@@ -223,13 +223,15 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
             "them"
         )
     listed = sorted(known.values(), key=_order)
-    files.write(place / "results.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
+    files.write_text(
+        place / "results.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n"
+    )
     shown = []
     for entry in listed:
-        node = files.notebook(place / f"{entry['notebook']}.ipynb")
+        node = files.read_notebook(place / f"{entry['notebook']}.ipynb")
         mark = {"earlier": earlier(node, entry["notebook"])}
         shown.append(_placed(entry, place, profile) | mark)
-    files.write(place / "index.md", _contents(shown, profile, "md"))
+    files.write_text(place / "index.md", _contents(shown, profile, "md"))
     if picture := _overview(place):
         (place / OVERVIEW).write_bytes(picture)
     return published
@@ -242,7 +244,7 @@ def _overview(place: Path) -> bytes:
     report = place / f"{SHOWN}.ipynb"
     if not report.exists():
         return b""
-    data, _ = pictures(files.notebook(report))[0]
+    data, _ = pictures(files.read_notebook(report))[0]
     return base64.b64decode(data["image/png"])
 
 
@@ -251,7 +253,7 @@ def _published(place: Path) -> Rows:
     path = place / "results.json"
     if not path.exists():
         return []
-    found = files.from_json(files.text(path), path, Rows)
+    found = files.read_json(path, Rows)
     return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
 
 
@@ -279,7 +281,7 @@ def site(reports_folder: Path, place: Path) -> list[str]:
         with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), get_context("spawn")) as pool:
             pages = [pool.submit(_report_page, draft, entry) for entry in found]
             shown = [page.result() for page in pages]
-        files.write(draft / "index.html", _contents(shown, "", "html"))
+        files.write_text(draft / "index.html", _contents(shown, "", "html"))
         _write_glossary(draft)
         shutil.rmtree(place, ignore_errors=True)
         draft.replace(place)
@@ -317,4 +319,4 @@ def refresh(document: Path, table: str) -> None:
     begin, end = MARKS
     before, _, rest = document.read_text().partition(begin)
     _, _, after = rest.partition(end)
-    files.write(document, f"{before}{begin}\n{table}\n{end}{after}")
+    files.write_text(document, f"{before}{begin}\n{table}\n{end}{after}")

@@ -252,7 +252,7 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
     Figures are there as PNG and, where a batch left them, as SVG, PDF and CSV.
     """
     place = folder / f"{name}.html"
-    node = files.notebook(place.with_suffix(".ipynb"))
+    node = files.read_notebook(place.with_suffix(".ipynb"))
     figures: dict[str, list[str]] = {}
     for number, (data, about) in enumerate(pictures(node), 1):
         figure = about.setdefault("figure", f"{place.stem}.fig{number}")
@@ -266,10 +266,10 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
     known = (paths.PARAMS / folder.name).is_dir()  # not what users brought, or changed by -p
     mark = earlier(node, name)
     up = "../" * name.count("/") + home
-    packet = files.text(live.packet(place)) if live.packet(place).exists() else ""
+    packet = files.read_text(live.packet(place)) if live.packet(place).exists() else ""
     script = f"{up.rpartition('/')[0] or '.'}/{live.SCRIPT}" if packet else ""
     if script:
-        files.write(place.parent / script, live.script())
+        files.write_text(place.parent / script, live.script())
     page = html(
         node,
         title,
@@ -283,7 +283,7 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
         files=[path.name for path in sources if path.exists()],
         earlier=EARLIER if mark else "",
     )
-    files.write(place, page)
+    files.write_text(place, page)
     return mark
 
 

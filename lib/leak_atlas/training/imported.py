@@ -20,7 +20,7 @@ PARALLEL = "module."  # what DataParallel writes before each name
 def read(path: Path) -> Tensors:
     """The tensors of a safetensors file, by name. BadInput where it is none."""
     try:
-        with safe_open(files.regular(path), framework="pt") as file:
+        with safe_open(files.require_file(path), framework="pt") as file:
             names = file.keys()  # it is no mapping
             return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
