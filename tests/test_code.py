@@ -56,7 +56,7 @@ class Lead(Attacker):
 
 @infer.register
 def lead(attacker: Lead, case):
-    mine, others = case.read(lambda arrays, which: arrays["logits"][which].max(axis=1), case.pool)
+    mine, others = case.signals_on(lambda arrays, which: arrays["logits"][which].max(axis=1), case.pool)
     return Scored(mine - others.mean(axis=0))
 '''
 

@@ -248,7 +248,7 @@ def agreement(one, other):
         second = areas[other][:, networks].mean(axis=1)
         return float(audit.rank_correlation(first, second))
 
-    return audit.jackknife(ranks, shadows, recipe.LiRA().crossing)
+    return audit.jackknife(ranks, shadows, recipe.LiRA().max_design_effect)
 
 
 by_confidence = agreement("confidence", online)

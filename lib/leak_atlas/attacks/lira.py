@@ -106,5 +106,5 @@ def _views(arrays: Arrays, samples: NDArray) -> NDArray:
 
 @infer.register(LiRA)
 def _(attacker: LiRA, case: Case) -> Scored:
-    target, shadows = case.read(_views, case.pool)
-    return Scored(lira(target, shadows, case.member, attacker))
+    target, shadows = case.signals_on(_views, case.pool)
+    return Scored(lira(target, shadows, case.shadow_membership, attacker))

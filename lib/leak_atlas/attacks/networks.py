@@ -169,11 +169,11 @@ def _(attacker: Network, classes: int) -> nn.Module:
 
 @learn.register(Learner)
 def _(attacker: Learner, case: Case) -> Arrays:
-    arrays, member = case.evidence(*reads(attacker))
+    arrays, member = case.training_set(*reads(attacker))
     return trained(attacker, member, *arrays)
 
 
 @infer.register(Learner)
 def _(attacker: Learner, case: Case) -> Scored:
-    arrays = case.judged(*reads(attacker))
+    arrays = case.target_arrays(*reads(attacker))
     return Scored(scores(attacker, case.learnt, *arrays), threshold=0.0)

@@ -135,15 +135,17 @@ def confidences(case: Case, views: int = 1) -> Signal:
 @infer.register(RMIA)
 def _(attacker: RMIA, case: Case) -> Scored:
     signal = confidences(case, attacker.views)
-    target, shadows = case.read(signal, case.pool)
-    target_z, shadows_z = case.read(signal, case.population)
+    target, shadows = case.signals_on(signal, case.pool)
+    target_z, shadows_z = case.signals_on(signal, case.population)
     # A population of dev samples may hold members of a shadow model.
     member_z = case.trained_on(case.population)
-    scores = rmia(target, shadows, case.member, target_z, shadows_z, attacker, member_z=member_z)
+    scores = rmia(
+        target, shadows, case.shadow_membership, target_z, shadows_z, attacker, member_z=member_z
+    )
     return Scored(scores)
 
 
 @infer.register(BASE)
 def _(attacker: BASE, case: Case) -> Scored:
-    target, shadows = case.read(confidences(case), case.pool)
-    return Scored(base(target, shadows, case.member))
+    target, shadows = case.signals_on(confidences(case), case.pool)
+    return Scored(base(target, shadows, case.shadow_membership))

@@ -85,8 +85,8 @@ def threshold(
 
 @infer.register(Threshold)
 def _(attacker: Threshold, case: Case) -> Scored:
-    logits, labels = case.judged("logits", "labels")
-    (shadow_logits, shadow_labels), member = case.evidence("logits", "labels")
+    logits, labels = case.target_arrays("logits", "labels")
+    (shadow_logits, shadow_labels), member = case.training_set("logits", "labels")
     return threshold(
         score(attacker.signal, logits, labels),
         labels,

@@ -550,7 +550,11 @@ class Comparison:
 
 
 def _restricted(stored: Scored, samples: IntArray) -> Scored:
-    """An attack's scores `(T, n)` and members `(T, n)` or `(n,)` of some samples, by their index."""
+    """An attack's scores `(T, n)` and members `(T, n)` or `(n,)` of some samples, by their index.
+    ValueError if targets have different pools.
+    """
+    if np.ndim(stored["index"]) > 1:
+        raise ValueError("targets have different pools: no sample is common to all")
     chosen = np.isin(stored["index"], samples)
     kept = {name: np.asarray(stored[name])[..., chosen] for name in ("scores", "member", "index")}
     return {**stored, **kept}

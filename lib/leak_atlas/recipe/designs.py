@@ -37,7 +37,7 @@ class Design(Recipe):
     """
 
     # whether a row's members are members of some other rows, as online attacks need
-    meets: ClassVar[bool] = True
+    has_in_models: ClassVar[bool] = True
 
     pool: int = 1000  # samples from which members are drawn
     # held-out samples (accuracy, and RMIA's population); None: the whole test part
@@ -169,7 +169,7 @@ class VictimAttacker(Design):
     joined (`Data.joined`).
     """
 
-    meets: ClassVar[bool] = False
+    has_in_models: ClassVar[bool] = False
     dev_inside: ClassVar[bool] = True
 
     victims: Positive = 1
