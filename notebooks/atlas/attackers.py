@@ -264,8 +264,8 @@ report.tradeoff(
     "confidence",
     "LiRA",
     facet=None,
-    null=None,
-    better="",
+    reference=None,
+    corner_label="",
     title=f"Confidence and LiRA rank the defences {alike}: rank correlation "
     f"{by_confidence.value:.2f}",
     xlabel="AUC of a threshold on the confidence",

@@ -323,7 +323,7 @@ gain = report.effect(gains[first], *words)
 report.tradeoff(
     comparison.plane(lines, "strongest attack"),
     facet=None,
-    null=None,
+    reference=None,
     title=f"At matched AUC, {first} {gain} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of the strongest attack",

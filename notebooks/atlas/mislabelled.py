@@ -192,7 +192,7 @@ words = "are significantly more", "are significantly less", "are not significant
 gain = on_wrong.early_stopping(ours, "strongest attack")
 report.tradeoff(
     on_wrong.plane(lines, "strongest attack"),
-    null=None,
+    reference=None,
     title=f"At matched AUC, the papers' own defences {report.effect(gain, *words)} accurate than "
     "early stopping",
     xlabel="test accuracy",

@@ -155,7 +155,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins="stage4",
+    hatch_from="stage4",
     title=f"Stage 4's disparity is {smaller} after augmentation than after early stopping",
     ylabel="AUC, unseen against seen samples",
 )

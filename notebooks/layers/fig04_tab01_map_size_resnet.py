@@ -144,7 +144,7 @@ report.profile(
     comparison.rows(),
     hue="variant",
     floor=comparison.floor_rows(),
-    begins="stage4",
+    hatch_from="stage4",
     title=f"{raises} the disparity of stage 4 by more than {effect}",
     ylabel="AUC, unseen against seen samples",
 )

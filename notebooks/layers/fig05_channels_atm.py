@@ -121,7 +121,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins="stage3",
+    hatch_from="stage3",
     title=f"By distance, the disparity of stage 3 {shows} than in stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )

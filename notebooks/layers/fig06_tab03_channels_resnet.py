@@ -157,7 +157,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins="stage4",
+    hatch_from="stage4",
     title=f"By distance, stage 4's disparity is {size} with {wide} than with {min(channels)}",
     ylabel="AUC, unseen against seen samples",
 )

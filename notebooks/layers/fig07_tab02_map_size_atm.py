@@ -127,7 +127,7 @@ report.profile(
     comparison.rows(),
     hue="variant",
     floor=comparison.floor_rows(),
-    begins="stage3",
+    hatch_from="stage3",
     title=f"The larger map {raises}",
     ylabel="AUC, unseen against seen samples",
 )
@@ -149,7 +149,7 @@ report.tradeoff(
     comparison.half.plane(
         {f"{larger}, by epoch": line, usual: [usual]}, "Conf", panel="confidence attack"
     ),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched attack AUC, M_h1 is {accurate} with the larger map",
     xlabel="test accuracy of M_h1",
     ylabel="AUC of the confidence attack",

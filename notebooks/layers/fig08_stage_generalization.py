@@ -192,7 +192,7 @@ report.profile(
     rows,
     hue="state",
     facet="network",
-    null=None,
+    reference=None,
     ylabel="test accuracy of the SVM",
     title="Accuracy rises significantly from stage 1 to stage 3 in "
     f"{risen} of {len(rises)} architectures",

@@ -119,7 +119,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(both),
-    begins="stage4",
+    hatch_from="stage4",
     title=f"By distance, the disparity of stage 4 is {begins} than in stages 1 to 3",
     ylabel="AUC, unseen against seen samples",
 )

@@ -115,7 +115,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(both),
-    begins="stage3",
+    hatch_from="stage3",
     title=f"By distance, the disparity of stage 3 is {begins} than in stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )

@@ -184,7 +184,7 @@ matched = comparison.early_stopping(risky, "RMIA")
 words = ("significantly more", "significantly less", "not significantly more")
 report.tradeoff(
     comparison.plane(lines, "confidence") + comparison.plane(lines, "RMIA"),
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of the attack",
     title=f"At matched AUC, retrained risky stages are {report.effect(matched, *words)} accurate "

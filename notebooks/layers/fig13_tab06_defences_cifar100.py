@@ -182,7 +182,7 @@ for_which = " and ".join(higher) or "neither defence"
 but_lower = f", lower for {' and '.join(lower)}" if lower else ""
 report.tradeoff(
     plane,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
     title=f"Accuracy at matched AUC is significantly higher inside PPTP for {for_which}{but_lower}",

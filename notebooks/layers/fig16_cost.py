@@ -205,8 +205,8 @@ report.curves(
     rows,
     "GFLOP",
     hue="training",
-    null=float(goal.mean()),
-    level="level of an accurate network, mean",
+    reference=float(goal.mean()),
+    reference_label="level of an accurate network, mean",
     title=f"PPTP needs {ratio.value:.2f} times the operations, {bill.value:.2f} times with "
     "ordinary training",
     xlabel="counted operations of a training, GFLOP",

@@ -157,7 +157,7 @@ same = report.effect(probe.farther(one_order, half, probe.stages), *words, borde
 report.profile(
     rows,
     hue="network",
-    level="as far as CE on half of the data",
+    reference_label="as far as CE on half of the data",
     title=f"RelaxLoss changes features {changes} than half the data; with the same batches, {same}",
     ylabel="probability of a larger distance",
 )

@@ -178,7 +178,7 @@ contributes = report.effect(
 report.profile(
     rows,
     hue="cause",
-    null=0.0,
+    reference=0.0,
     title=f"In stage 4, direction contributes {contributes} to the gap than length",
     ylabel="share of the mean squared distance",
 )

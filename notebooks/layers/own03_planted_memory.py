@@ -119,8 +119,8 @@ report.profile(
     comparison.rows(measures),
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins=frozen,
-    said="stages that did not train",
+    hatch_from=frozen,
+    hatch_label="stages that did not train",
     title=f"The disparity of untrained stage 4 {shows} than that of planted stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )

@@ -79,7 +79,9 @@ from leak_atlas.recipe import Attacker
 class Margin(Attacker):
     """My attack: the target's margin minus the mean margin of shadow models without the sample."""
 
-    max_design_effect = 2.0  # variance of the mean AUC, since targets are each other's shadow models
+    max_design_effect = (
+        2.0  # variance of the mean AUC, since targets are each other's shadow models
+    )
 
 
 @infer.register
@@ -198,7 +200,7 @@ lines = {end: [*comparison.checkpoints[end], end]}
 lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
 finding = f"At matched AUC, my defence {report.effect(gain, *words)} accurate than early stopping"
-report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
+report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", reference=None, title=finding)
 
 # %%
 report.table(comparison.table(), caption=f"Mean over {shadows} targets")

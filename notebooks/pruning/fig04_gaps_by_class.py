@@ -185,7 +185,7 @@ report.profile(
     rows,
     "class",
     hue="network",
-    null=None,
+    reference=None,
     title=f"{share:.0%} of classes have a larger confidence gap after pruning than after "
     "fine-tuning alone",
     xlabel="number of the class, largest gap of the dense network first",

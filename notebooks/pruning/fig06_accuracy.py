@@ -161,8 +161,8 @@ report.profile(
     comparison.rows("", "test accuracy", ("pruner", "sparsity"), [*cells, *random_cells]),
     "sparsity",
     hue="pruner",
-    null=comparison.accuracy(tuned).value,
-    level=tuned,
+    reference=comparison.accuracy(tuned).value,
+    reference_label=tuned,
     title=f"At {low:.0%} sparsity, pruners change test accuracy by {min(points):+.1f} to "
     f"{max(points):+.1f} points",
     xlabel="sparsity (share of the weights that is removed)",

@@ -210,8 +210,8 @@ report.profile(
     "shadow models",
     hue="targets",
     facet="pruner",
-    null=0.5,
-    level="guessing",
+    reference=0.5,
+    reference_label="guessing",
     title=f"Another sparsity of the shadow models costs SAMIA {100 * other.value:.1f} points of "
     "attack accuracy",
     xlabel="sparsity of the shadow models",

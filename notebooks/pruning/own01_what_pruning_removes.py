@@ -126,7 +126,7 @@ changes = {name: comparison.contrast(pruned, tuned, name) for name in ("RMIA", "
 rmia, lira = changes["RMIA"].value, changes["LiRA"].value
 report.tradeoff(
     [row for name in changes for row in comparison.plane(lines, name)],
-    level="guessing",
+    reference_label="guessing",
     title=f"Beyond fine-tuning, pruning changes the AUC of RMIA by {rmia:+.3f}, of LiRA by "
     f"{lira:+.3f}",
     xlabel="test accuracy",

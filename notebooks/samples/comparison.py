@@ -196,7 +196,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 effect = report.effect(stopping, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
     title=f"At matched AUC, WeMem (mean of three defences) {effect} accurate than early stopping",
@@ -229,7 +229,7 @@ report.profile(
     points,
     "attack",
     hue="defence",
-    level="guessing",
+    reference_label="guessing",
     ylabel="attack accuracy",
     title=f"RSW lowers attack accuracy significantly more than {len(beaten)} of {len(rivals)} other "
     "defences",

@@ -182,7 +182,7 @@ report.profile(
     "network",
     hue="members",
     facet="window",
-    level="guessing",
+    reference_label="guessing",
     ylabel="AUC of LiRA",
     title=f"In score order, never visited members are {effect} exposed than under uniform sampling",
 )

@@ -157,7 +157,7 @@ effect = report.effect(tpr_rise, *words)
 report.profile(
     points,
     hue="samples",
-    null=None,
+    reference=None,
     xlabel="sixth of the samples, by accuracy score",
     ylabel="share of the samples that LiRA calls members",
     title=f"LiRA's TPR is {effect} for the highest memorization scores",
@@ -200,7 +200,7 @@ difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
 report.profile(
     points,
     hue="sixths by",
-    level="guessing",
+    reference_label="guessing",
     xlabel="sixth of the samples",
     ylabel="AUC (mean of Conf and LiRA)",
     title=f"AUC {score_effect} with the confidence score, {difficulty_effect} with difficulty",

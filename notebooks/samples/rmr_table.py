@@ -237,7 +237,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 effect = report.effect(stopping, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
     title=f"At matched AUC, {best} {effect} accurate than early stopping",

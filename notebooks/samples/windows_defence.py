@@ -188,8 +188,8 @@ report.profile(
     "window",
     hue="method",
     facet="order",
-    null=round(comparison.estimate("Base", "Conf", "accuracy").value, 3),
-    level="Base",
+    reference=round(comparison.estimate("Base", "Conf", "accuracy").value, 3),
+    reference_label="Base",
     xlabel="width of the window, and step by which it moves in an epoch",
     ylabel=conf,
     title=f"A narrower window significantly lowers attack accuracy in {lowered} of 2 score orders",
@@ -209,7 +209,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 effect = report.effect(at_matched, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
     title=f"At matched AUC, a narrow window {effect} accurate than early stopping",

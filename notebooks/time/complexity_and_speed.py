@@ -157,8 +157,8 @@ report.curves(
     points,
     "epoch",
     hue="data",
-    null=0.0,
-    level="no leak",
+    reference=0.0,
+    reference_label="no leak",
     title=f"Networks on {data} reach the same leakage {effect}",
     ylabel="mean TPR minus FPR",
 )

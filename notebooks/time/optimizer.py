@@ -150,8 +150,8 @@ report.curves(
     points,
     "epoch",
     hue="optimizer",
-    null=0.0,
-    level="no leak",
+    reference=0.0,
+    reference_label="no leak",
     title=f"After training, networks with SAM leak {effect} with SGD",
     ylabel="mean TPR minus FPR of LiRA",
 )
@@ -165,7 +165,7 @@ stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
 effect = report.effect(stopping, "more", "less", "not significantly more")
 report.tradeoff(
     comparison.frontier("RMIA"),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, SAM is {effect} accurate than early stopping of SGD",
     xlabel="test accuracy",
     ylabel="AUC of RMIA",

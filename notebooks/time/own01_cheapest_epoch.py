@@ -166,8 +166,8 @@ report.curves(
     points,
     "epoch",
     hue="signal",
-    null=0.0,
-    level="chance",
+    reference=0.0,
+    reference_label="chance",
     title=f"Until epoch {cheap} the loss predicts final exposure {effect} than LiRA",
     ylabel="rank correlation with final exposure",
 )
@@ -206,8 +206,8 @@ report.curves(
     points,
     "epoch",
     hue="samples",
-    null=1.0,
-    level="exposure after training",
+    reference=1.0,
+    reference_label="exposure after training",
     title=f"At epoch {stop}, the most exposed samples have {effect} than all samples",
     ylabel="part of the final exposure",
 )

@@ -168,7 +168,7 @@ for name in defences:
     plane += comparison.plane(lines, "LiRA", panel=name)
 report.tradeoff(
     plane,
-    null=None,
+    reference=None,
     title=f"HAMP inside CWRF is {accuracy} accurate and leaks {leakage} than no defence",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",

@@ -160,7 +160,7 @@ for name in defences:
     plane += comparison.plane(lines, "LiRA", panel=name)
 report.tradeoff(
     plane,
-    null=None,
+    reference=None,
     title=f"HAMP is {report.effect(gained, *words)} accurate inside CWRF than from scratch",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",

@@ -169,7 +169,7 @@ for defence in objectives:
     points += comparison.plane(series, "RMIA", panel=defence)
 report.tradeoff(
     points,
-    null=None,
+    reference=None,
     title=f"At matched AUC, CWRF is {report.effect(by_rewinding, *words)} accurate than with "
     "nothing rewound",
     xlabel="test accuracy",

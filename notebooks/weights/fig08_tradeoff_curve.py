@@ -170,7 +170,7 @@ for defence in defences:
 words = "significantly raises", "significantly lowers", "does not significantly change"
 report.tradeoff(
     points,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
     title=f"At matched AUC, rewinding vulnerable weights {report.effect(rewinding, *words)} "

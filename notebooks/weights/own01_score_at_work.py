@@ -192,7 +192,7 @@ report.profile(
     "updates",
     hue="kind",
     facet="of",
-    null=None,
+    reference=None,
     xlabel="number of updates",
     ylabel="AUC of the confidence",
     title=f"The score's updates {report.effect(rise, *words)} the AUC of unseen members",

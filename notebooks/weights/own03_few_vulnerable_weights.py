@@ -203,9 +203,9 @@ report.curves(
     rows,
     "share of the weights",
     hue="score",
-    log="x",
+    log_x=True,
     diagonal=True,
-    level="all weights equal",
+    reference_label="all weights equal",
     title=f"The {top:.0%} most vulnerable weights hold {most.value:.0%} of the score; "
     f"with shuffled gradients {np.mean(held_by('shuffled gradients', top)):.0%}",
     xlabel="share of the weights, largest scores first",
@@ -245,7 +245,7 @@ report.profile(
     rows,
     "top",
     hue="overlap of",
-    null=None,
+    reference=None,
     title=f"{real.mean():.0%} of the {top:.0%} most vulnerable weights are critical, "
     f"by chance {chance.mean():.0%}",
     xlabel="share of the weights that counts as most vulnerable or critical",
