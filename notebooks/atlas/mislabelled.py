@@ -21,8 +21,8 @@
 # **Controls.**
 #
 # 1. *Mislabelled non-members*: both groups have wrong labels, so the label alone tells nothing.
-# 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides the
-#    second answer): two test accuracies are compared where this AUC is the same.
+# 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides whether
+#    a defence is worth its cost): two test accuracies are compared where this AUC is the same.
 # 3. *Pruning in rounds without a defence*: what SWMR adds to.
 
 # %% tags=["parameters"]

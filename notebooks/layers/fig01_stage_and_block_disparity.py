@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Direction* (decides the second answer): the distance 1 − cosine, which ignores the length of
-#    features.
+# 1. *Direction* (decides whether stage 3 is silent): the distance 1 − cosine, which ignores the
+#    length of features.
 # 2. *Two seeds* (grey in the second figure): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]

@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): pairs without augmentation, stopped when they fit
-#    their members about as well as augmented pairs.
+# 1. *Early stopping* (decides whether augmentation does more than less training): pairs without
+#    augmentation, stopped when they fit their members about as well as augmented pairs.
 # 2. *Direction*: the distance 1 − cosine, which ignores the length of features.
 # 3. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 

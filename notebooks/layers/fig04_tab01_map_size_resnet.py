@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *The attack* (decides the second answer): the paper's confidence attack on M_h1; non-members
-#    are the other half of the pool.
+# 1. *The attack* (decides whether the leakage grows): the paper's confidence attack on M_h1;
+#    non-members are the other half of the pool.
 # 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]

@@ -20,8 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Matched AUC* (decides the second answer): test accuracies are compared where the confidence
-#    attack has the same AUC. M_h1 with the larger map is stopped earlier to reach it.
+# 1. *Matched AUC* (decides whether the larger map is worth it): test accuracies are compared where
+#    the confidence attack has the same AUC. M_h1 with the larger map is stopped earlier to reach
+#    it.
 # 2. *Two seeds* (grey in the first figure): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]

@@ -19,9 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *Untrained networks* (decide the second answer): the same SVM on the same networks before
-#    training. Early stages have more features than late ones, so accuracy changes with depth even
-#    before training.
+# 1. *Untrained networks* (decide whether training makes the features more accurate): the same SVM
+#    on the same networks before training. Early stages have more features than late ones, so
+#    accuracy changes with depth even before training.
 # 2. *Rise before stage 3*: gains in stage 4 are judged only where accuracy rises from stage 1 to
 #    stage 3.
 

@@ -19,7 +19,7 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): ordinary training of fewer epochs.
+# 1. *Early stopping* (decides whether PPTP is worth its cost): ordinary training of fewer epochs.
 # 2. *RelaxLoss from scratch*, for the same number of epochs as the risky stages.
 # 3. *No defence*: the risky stages are retrained with cross-entropy.
 

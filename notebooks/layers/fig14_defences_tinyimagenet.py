@@ -19,7 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): ordinary training of fewer epochs.
+# 1. *Early stopping* (decides whether PPTP beats less training): ordinary training of fewer
+#    epochs.
 # 2. *RMIA*, a stronger attack than those of the paper.
 
 # %% tags=["parameters"]

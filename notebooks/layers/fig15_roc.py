@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): ordinary training of fewer epochs, at *matched
-#    AUC*. Test accuracies are compared where RMIA has the same AUC.
+# 1. *Early stopping* (decides whether PPTP beats less training): ordinary training of fewer
+#    epochs, at *matched AUC*. Test accuracies are compared where RMIA has the same AUC.
 # 2. *RMIA*, a stronger attack than those of the paper.
 
 # %% tags=["parameters"]

@@ -19,7 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Total cost* (decides the second answer): the ordinary network has to be trained first.
+# 1. *Total cost* (decides whether PPTP is cheaper in total): the ordinary network has to be
+#    trained first.
 # 2. *Short training*: RelaxLoss from scratch for the same number of epochs as the retraining.
 
 # %% tags=["parameters"]

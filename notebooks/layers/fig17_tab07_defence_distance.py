@@ -19,8 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *Same batches* (decides the second answer): RelaxLoss sees the batches of the first network in
-#    the same order. With half of the data, batches always differ. The paper names no order.
+# 1. *Same batches* (decides whether the change comes from RelaxLoss or from the batches):
+#    RelaxLoss sees the batches of the first network in the same order. With half of the data,
+#    batches always differ. The paper names no order.
 # 2. *Early stopping*: CE on all data, stopped where it fits its members about as well as RelaxLoss.
 # 3. *Other batches*: CE on all data in another order, which RelaxLoss also has.
 
@@ -234,8 +235,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The first answer cannot separate RelaxLoss from a change of batches; both answers must
-# be yes for the paper's sentence. CE on half of the data takes half of the steps. A Euclidean
+# **Limits.** With other batches, a change of features can come from RelaxLoss or from the batches.
+# So the paper's sentence holds only if the claim with the same batches holds, too. CE on half of the data takes half of the steps. A Euclidean
 # distance also grows with the length of features, so a large distance does not mean worse features.
 # In `quick` nothing is augmented, and one target loss stands for the paper's search.
 

@@ -20,8 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Rotation* (decides the second answer): the features of M_h1 are first rotated as close to
-#    those of M_all as possible, in case the same features stand in other channels.
+# 1. *Rotation* (decides whether the direction differs by more than a rotation): the features of
+#    M_h1 are first rotated as close to those of M_all as possible, in case the same features stand
+#    in other channels.
 # 2. *Two seeds* (grey in the first figure): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]

@@ -19,7 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Untrained network* (decides the first answer): the same classifier before training.
+# 1. *Untrained network* (decides whether training makes features of stage 3 identify members): the
+#    same classifier before training.
 # 2. *No defence*: the risky stages are rewound and retrained with cross-entropy.
 # 3. *RelaxLoss from scratch*, at the same target loss as RelaxLoss on the risky stages alone
 #    (*inside PPTP*).

@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Gap attack* (decides the first answer): it calls a sample a member if it is classified
-#    correctly, so it uses the generalization gap alone.
+# 1. *Gap attack* (decides whether depth and channels raise the risk of single members): it calls a
+#    sample a member if it is classified correctly, so it uses the generalization gap alone.
 # 2. *Test accuracy*: capacity is surplus where more capacity does not raise test accuracy.
 
 # %% tags=["parameters"]

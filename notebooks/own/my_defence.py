@@ -26,8 +26,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* at matched AUC (decides the second answer): fewer epochs of ordinary training,
-#    with the same AUC of RMIA.
+# 1. *Early stopping* at matched AUC (decides whether the defence is worth its cost): fewer epochs
+#    of ordinary training, with the same AUC of RMIA.
 # 2. *Permuted membership labels*, on which an attack must be at chance.
 
 # %% tags=["parameters"]

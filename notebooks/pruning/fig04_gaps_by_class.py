@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the answer): the dense network is trained for the same number of
-#    epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides whether pruning widens a gap): the dense network is trained for
+#    the same number of epochs, and nothing is pruned.
 # 2. *Permuted class labels*: a class has few samples, so gaps differ among classes by chance, too.
 #    Permuted labels measure by how much.
 

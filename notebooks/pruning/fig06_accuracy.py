@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the answer): the dense network is trained for the same number of
-#    epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (what each pruned network is compared with): the dense network is trained
+#    for the same number of epochs, and nothing is pruned.
 # 2. *Random weights*: each layer loses the same number of weights as with L1 unstructured pruning.
 
 # %% tags=["parameters"]

@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the second answer): the dense network is trained for the same
-#    number of epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides whether pruning raises the leakage): the dense network is trained
+#    for the same number of epochs, and nothing is pruned.
 # 2. *The same attack on dense and pruned networks*, SAMIA.
 
 # %% tags=["parameters"]

@@ -20,7 +20,7 @@
 #
 # **Controls.**
 #
-# 1. *Matched shadow models* (decide both answers) attack the same targets.
+# 1. *Matched shadow models* (the reference of both answers) attack the same targets.
 # 2. *Accuracy of the shadow models*: mismatched shadow models may lose because their test accuracy
 #    is lower. So pairs whose mismatched shadow models have at least the test accuracy of the matched
 #    ones are judged alone.

@@ -19,8 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
+#    accuracy with PPB is compared with that of Base stopped where LiRA has the same AUC (*at
+#    matched AUC*).
 # 2. *AUC*: the attack accuracy depends on a threshold, the AUC does not.
 
 # %% tags=["parameters"]

@@ -21,8 +21,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* of Base (decides the second answer): test accuracies are compared at the same
-#    AUC of LiRA (*matched AUC*).
+# 1. *Early stopping* of Base (decides whether WeMem is worth its cost): test accuracies are
+#    compared at the same AUC of LiRA (*matched AUC*).
 # 2. *Threshold attacks alone*, without the trained attack network NN.
 # 3. *Manipulation check*: each defence raises the loss on members.
 
@@ -297,7 +297,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and one strength of each defence: a stronger defence of
-# another paper may hide more and cost more. The second answer is about the mean of three defences.
+# another paper may hide more and cost more. Early stopping is compared with the
+# mean of three defences.
 # DP-SGD is left out where its noise is 0. Targets share shadow models and half of the samples.
 
 # %%

@@ -19,7 +19,8 @@
 #
 # **Controls.** Both have the same five rounds of training as iterative pruning.
 #
-# 1. *One-shot pruning*, trained for four more rounds (decides the second answer).
+# 1. *One-shot pruning*, trained for four more rounds (decides whether rounds leak more at equal
+#    training).
 # 2. *No pruning*: five rounds of training that remove no weight.
 
 # %% tags=["parameters"]

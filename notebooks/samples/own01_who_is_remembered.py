@@ -21,9 +21,10 @@
 #
 # **Controls.**
 #
-# 1. *Uniform sampling, same visits* (decides the first answer): fewer epochs, each on all members.
-# 2. *A random order* (decides the second answer): the same window slides over the members in one
-#    random order.
+# 1. *Uniform sampling, same visits* (decides whether skipped members are protected): fewer epochs,
+#    each on all members.
+# 2. *A random order* (decides whether visited members pay for it): the same window slides over the
+#    members in one random order.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)

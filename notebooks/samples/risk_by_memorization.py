@@ -21,9 +21,9 @@
 #
 # **Controls.**
 #
-# 1. *Difficulty* (decides the second answer): the error of networks that did not train on the
-#    sample. AUC is compared by score at nearly equal difficulty, and by difficulty at nearly equal
-#    score.
+# 1. *Difficulty* (decides whether memorization predicts risk better than difficulty): the error of
+#    networks that did not train on the sample. AUC is compared by score at nearly equal
+#    difficulty, and by difficulty at nearly equal score.
 # 2. *Non-members with the same scores*, and permuted scores.
 
 # %% tags=["parameters"]

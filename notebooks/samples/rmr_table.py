@@ -19,10 +19,10 @@
 #
 # **Controls.**
 #
-# 1. *Permuted scores* (decide the first answer) in RMR's published code, which trains members with
-#    high scores in separate batches.
+# 1. *Permuted scores* (decide whether the scores help) in RMR's published code, which trains
+#    members with high scores in separate batches.
 # 2. *Early stopping* of the network without RMR (*Base*), at the same AUC of LiRA (*matched AUC*;
-#    decides the second answer).
+#    decides whether RMR is worth its cost).
 # 3. *Plain L2*: in the slide's formula a mixed batch has the mean strength of its members, which is
 #    the same as plain L2. *RSW with plain L2* has SWMR's mean strength.
 

@@ -20,10 +20,10 @@
 #
 # **Controls.**
 #
-# 1. *The same number of visits* (decides the first answer): a window in random order, and *uniform
-#    sampling* (fewer epochs on all members).
+# 1. *The same number of visits* (decides whether the window does more than less training): a
+#    window in random order, and *uniform sampling* (fewer epochs on all members).
 # 2. *Early stopping* of the network without a window (*Base*), at the same AUC of LiRA (*matched
-#    AUC*; decides the second answer).
+#    AUC*; decides whether the window is worth its cost).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)

@@ -20,8 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides the second answer): the WRN could leak more only because it
-#    overfits more. The gap is the loss on non-members minus the loss on members.
+# 1. *Equal gap in loss* (decides whether the WRN leaks more than by its fit): the WRN could leak
+#    more only because it overfits more. The gap is the loss on non-members minus the loss on
+#    members.
 # 2. *Depth alone*: the deep CNN against the shallow CNN.
 # 3. *Hardness by judges*: networks that no attack uses measure which samples are hard.
 

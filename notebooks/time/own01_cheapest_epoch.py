@@ -20,8 +20,10 @@
 #
 # **Controls.** Signal and exposure share no shadow model.
 #
-# 1. *LiRA at the same epoch*, on other networks, as the signal (decides the first answer).
-# 2. *All samples* (decides the second answer): early stopping lowers everyone's exposure.
+# 1. *LiRA at the same epoch*, on other networks, as the signal (decides whether the loss is a good
+#    early sign).
+# 2. *All samples* (decides whether early stopping protects the most exposed): early stopping
+#    lowers everyone's exposure.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)

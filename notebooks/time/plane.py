@@ -19,8 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides the second answer): networks on harder data have a wider gap (loss
-#    on non-members minus loss on members), which alone could explain the leakage.
+# 1. *Equal gap in loss* (decides whether harder data leak more than by their fit): networks on
+#    harder data have a wider gap (loss on non-members minus loss on members), which alone could
+#    explain the leakage.
 # 2. *Permuted membership*: the same attack where there is nothing to find.
 
 # %% tags=["parameters"]

@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *The same targets* (decides the second answer): for few shadow models the networks form groups,
-#    and each network is attacked by the others of its group.
+# 1. *The same targets* (decides whether the number of shadow models matters): for few shadow
+#    models the networks form groups, and each network is attacked by the others of its group.
 # 2. *No defence*: how much more LiRA finds on undefended networks.
 #
 # Pages `tab03` and `fig08` ask what causes CWRF's effect.

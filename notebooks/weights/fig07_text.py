@@ -19,9 +19,10 @@
 #
 # **Controls.** Shadow models go through all trainings of their target.
 #
-# 1. *Nothing rewound* (decides the first answer): the same two trainings, for the same number of
-#    epochs.
-# 2. *Random weights rewound* (decides the second answer), the same number in each layer.
+# 1. *Nothing rewound* (decides whether the rewind helps): the same two trainings, for the same
+#    number of epochs.
+# 2. *Random weights rewound* (decides whether it matters which weights are rewound), the same
+#    number in each layer.
 # 3. *Early stopping* of the training with cross-entropy.
 
 # %% tags=["parameters"]

@@ -19,8 +19,8 @@
 #
 # **Controls.** Shadow models go through all trainings of their target.
 #
-# 1. *Nothing rewound* (decides the second answer): the same two trainings, for the same number of
-#    epochs.
+# 1. *Nothing rewound* (decides whether the rewind is the reason): the same two trainings, for the
+#    same number of epochs.
 # 2. *Early stopping* of the training with cross-entropy.
 # 3. *Other shares* of rewound weights, at the end of the page.
 

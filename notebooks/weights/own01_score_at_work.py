@@ -22,7 +22,7 @@
 #
 # **Controls.**
 #
-# 1. *Unseen members* decide both answers.
+# 1. *Unseen members*: what the updates do to them is no memorization of what they see.
 # 2. *Updates without the divergence*, for members alone. They give the learnability score.
 
 # %% tags=["parameters"]

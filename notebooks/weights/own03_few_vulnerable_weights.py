@@ -20,9 +20,9 @@
 #
 # **Controls.** No two scores that are compared share their batches.
 #
-# 1. *Shuffled gradients* (decides the second answer): gradients are permuted among the weights of
-#    each layer. This shows the concentration that comes from layers and from the sizes of weights
-#    and gradients alone.
+# 1. *Shuffled gradients* (decides whether the score is more concentrated than chance): gradients
+#    are permuted among the weights of each layer. This shows the concentration that comes from
+#    layers and from the sizes of weights and gradients alone.
 # 2. *Chance in each layer*: learnability permuted within each layer.
 
 # %% tags=["parameters"]

@@ -18,8 +18,8 @@
 #
 # **Controls.**
 #
-# 1. *Nothing rewound* (decides the second answer): the same two trainings, for the same number of
-#    epochs.
+# 1. *Nothing rewound* (decides whether the rewind is the reason): the same two trainings, for the
+#    same number of epochs.
 # 2. *The defence works*: a defence that does not lower the AUC of LiRA from scratch is not tested.
 #    The paper, too, claims a gain "only when the approaches can be effective against MIAs".
 

@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Nothing rewound* (decides the second answer): the same two trainings, for the same number of
-#    epochs.
+# 1. *Nothing rewound* (decides whether the rewind is the reason): the same two trainings, for the
+#    same number of epochs.
 # 2. *The defence works*: a defence that does not lower the AUC of LiRA without CWRF is not tested.
 
 # %% tags=["parameters"]
