@@ -845,7 +845,8 @@ def main() -> None:
                 found = reached(cells_of(page), range(PLANTS), unreachable_of(page.name), patch)
             known[page.name] = cover(found)
             print(page.name, len(found), known[page.name], flush=True)
-            DECIDING.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+            lines = [f" {json.dumps(name)}: {known[name]}" for name in sorted(known)]
+            DECIDING.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -155,10 +155,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Where the disparity of stage 3 is itself below 0.04 (figure), a comparison of its
-# size says little. The networks fit fewer members than the paper's, which fit almost all. In `quick` the maps
-# of stages 3 and 4 have one pixel, so an ATM has no tokens to mix there. `fig07` and `fig11` share
-# networks with this page and are no independent evidence.
+# **Limits.** Where the disparity of stage 3 is itself below 0.04 (figure), a comparison of its size
+# says little. The networks fit fewer members than the paper's, which fit almost all. In `quick` the
+# maps of stages 3 and 4 have one pixel, so an ATM has no tokens to mix there. `fig07` and `fig11`
+# share networks with this page and are no independent evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

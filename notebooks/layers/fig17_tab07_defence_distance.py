@@ -236,9 +236,10 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** With other batches, a change of features can come from RelaxLoss or from the batches.
-# So the paper's sentence holds only if the claim with the same batches holds, too. CE on half of the data takes half of the steps. A Euclidean
-# distance also grows with the length of features, so a large distance does not mean worse features.
-# In `quick` nothing is augmented, and one target loss stands for the paper's search.
+# So the paper's sentence holds only if the claim with the same batches holds, too. CE on half of
+# the data takes half of the steps. A Euclidean distance also grows with the length of features, so
+# a large distance does not mean worse features. In `quick` nothing is augmented, and one target
+# loss stands for the paper's search.
 
 # %%
 report.provenance(probe.results, seed=seed, pilots=pilots)

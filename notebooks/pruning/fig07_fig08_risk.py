@@ -110,9 +110,8 @@ claims = report.claims(
         "order_of_pruners",
         "L1 unstructured and slimming leak more than L2 structured, which leaks more than L1 "
         "structured",
-        quantity="attack accuracy of SAMIA: the lowest of L1 unstructured minus L2 "
-        "structured, slimming minus L2 structured, and L2 structured minus L1 "
-        "structured",
+        quantity="attack accuracy of SAMIA, smallest of three differences: L1 unstructured minus L2 "
+        "structured; slimming minus L2 structured; L2 structured minus L1 structured",
         above=0.0,
         margin=0.02,
         paper="Fig. 7 and 8",

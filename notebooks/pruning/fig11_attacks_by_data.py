@@ -206,7 +206,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, one set of shadow
 # models attacks them, and each attack network is trained once: intervals cover the choice of
-# targets alone. If five attacks were equal and never tied, each would lead on a fifth of the
+# targets alone. Of five equally good attacks, each would be the best on a fifth of the
 # networks. One pruner is tried, as in the paper.
 
 # %%

@@ -109,9 +109,9 @@ claims = report.claims(
     ),
     report.Claim(
         "adv_fails_for_filters",
-        f"For {' and '.join(prune_filters)}, ADV costs more test accuracy than it takes attack "
-        "accuracy from SAMIA",
-        quantity="attack accuracy that ADV takes from SAMIA, minus test accuracy that ADV costs",
+        f"For {' and '.join(prune_filters)}, ADV lowers test accuracy more than the attack accuracy "
+        "of SAMIA",
+        quantity="fall of SAMIA's attack accuracy minus fall of test accuracy, from Base to ADV",
         below=0.0,
         margin=0.02,
         paper="Fig. 16",

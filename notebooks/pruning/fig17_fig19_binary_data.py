@@ -103,7 +103,8 @@ claims = report.claims(
     ),
     report.Claim(
         "dp_is_poor",
-        f"On binary data DP-SGD has a worse balance of attack and test accuracy than {weak}",
+        f"On binary data DP-SGD has a smaller net benefit than {weak} (fall of attack accuracy minus "
+        "fall of test accuracy)",
         quantity="fall of SAMIA's attack accuracy minus fall of test accuracy, from Base: DP-SGD "
         f"minus {weak}",
         below=0.0,

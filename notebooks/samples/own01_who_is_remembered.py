@@ -238,10 +238,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Offline LiRA knows a sample only as a non-member: an online attack may identify more of
-# the never visited members, which were members before pruning. One random order is tried. Many low
-# scores are nearly equal, so that their order is nearly arbitrary. All targets share one half of
-# the samples.
+# **Limits.** Offline LiRA knows a sample only as a non-member: an online attack may identify more
+# of the never visited members, which were members before pruning. One random order is tried. Many
+# low scores are nearly equal, so that their order is nearly arbitrary. All targets share one half
+# of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

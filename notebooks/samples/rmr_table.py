@@ -85,7 +85,8 @@ claims = report.claims(
     report.early_stopping_claim("stopping", f"networks with {best}", headline=True),
     report.Claim(
         "best_tradeoff",
-        "Of three strengths of RMR, .1 has the best balance of attack and test accuracy",
+        "Of three strengths of RMR, .1 has the largest net benefit (fall of attack accuracy minus "
+        "fall of test accuracy)",
         quantity=f"{gain}: {best} minus RMR .01 or RMR 1, whichever is better",
         above=0.0,
         margin=0.02,
@@ -331,7 +332,7 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, one window and one permutation. Where a strength
-# leaves less than half of Base's test accuracy, the balance of three strengths compares only two.
+# leaves less than half of Base's test accuracy, the net benefits of only two strengths are compared.
 # RSW with plain L2 has SWMR's mean strength over a round, not of each epoch. Targets share shadow
 # models and one half of the samples.
 
