@@ -231,8 +231,8 @@ def audit(file: Path, name: str, example: bool, fail_above: tuple[str, ...]) -> 
       population_shadows  (M, Z, C)   the shadows' logits on these
 
     target, labels and member are needed. With shadows and in_shadow come LiRA, BASE and an attack
-    network, with the population RMIA too. In place of (N, C) stands (N, A, C) of A queries a sample,
-    the plain one first.
+    network, with the population RMIA too. In place of (N, C) stands (N, A, C) of A queries a
+    sample, the plain one first.
 
     Example: leak-atlas audit mine.npz --fail-above auc=0.6
     """

@@ -29,9 +29,9 @@ MISSING = {"role": int(Role.UNUSED), "labels": -1}
 class Case(NamedTuple):
     """One target and its M shadow models, on the same n samples in the same order.
 
-    `target`: the arrays that the attack reads of the target, by name, `(n, ...)` each. `shadows`: the
-    same of each shadow model. `learnt`: the tensors of a trained attack network. For a sample of
-    which a model has no results, floats are NaN and the role is `UNUSED`.
+    `target`: the arrays that the attack reads of the target, by name, `(n, ...)` each. `shadows`:
+    the same of each shadow model. `learnt`: the tensors of a trained attack network. For a sample
+    of which a model has no results, floats are NaN and the role is `UNUSED`.
     """
 
     target: Arrays
@@ -87,8 +87,8 @@ class Case(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Scores `(pool,)`. A sample whose score reaches the threshold is called a member; NaN: the attack
-    sets no threshold.
+    """Scores `(pool,)`. A sample whose score reaches the threshold is called a member; NaN: the
+    attack sets no threshold.
     """
 
     scores: FloatArray
@@ -114,8 +114,8 @@ def load_results(
     states: Sequence[State],
     permuted: int | None = None,
 ) -> dict[str, Arrays]:
-    """Reads the stored results that an attack needs of some networks, aligned by sample on the union
-    of all samples. Returns the arrays of each network by its key.
+    """Reads the stored results that an attack needs of some networks, aligned by sample on the
+    union of all samples. Returns the arrays of each network by its key.
 
     If two steps of a network have an array of the same name, the first step counts. `permuted`: the
     seed of the permutation null (see `Attack`).

@@ -68,9 +68,9 @@ def lira(
     likely member.
 
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view
-    of a sample in every model. NaN among the shadows = not evaluated. ValueError where a sample has
-    too few shadow models: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT models
-    only.
+    of a sample in every model. NaN among the shadows = not evaluated. Raises ValueError if a sample
+    has too few shadow models: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT
+    models only.
     """
     phi, signals = by_query(target, shadows)
     inside = np.asarray(member)

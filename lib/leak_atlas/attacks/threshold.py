@@ -61,7 +61,7 @@ def threshold(
     non-members among the shadow models takes the threshold of all classes. With few samples per
     class tau overfits: report the attack with one threshold too. ``sign="shadows"`` is the adaptive
     attacker on a defence under which members may have the *larger* loss: the shadow models choose
-    the signal's sign. ValueError where a side is missing.
+    the signal's sign. Raises ValueError if a side is missing.
     """
     if member.all() or not member.any():
         raise ValueError("the shadow models need at least one member and one non-member")

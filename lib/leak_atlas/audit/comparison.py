@@ -174,7 +174,7 @@ class Comparison:
     def estimate(self, variant: Hashable, attacker: str, metric: str = "auc") -> Estimate:
         """A metric as figures and tables show it: the mean over units with its 95 % interval.
 
-        Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. KeyError where the
+        Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. Raises KeyError if the
         attacker has none.
         """
         if metric in NETWORK:

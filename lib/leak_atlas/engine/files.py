@@ -83,8 +83,8 @@ def _parsed(language: str, parse: Callable[[], Any], name: object) -> Any:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yields a temporary path, which replaces `path` at the end. After an error `path` is as before.
-    An OSError, as of a full disk, names `path`.
+    """Yields a temporary path, which replaces `path` at the end. After an error `path` is as
+    before. An OSError, as of a full disk, names `path`.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

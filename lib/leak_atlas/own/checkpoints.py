@@ -17,7 +17,7 @@ NESTED = "state_dict", "model_state_dict", "model", "net", "weights"  # names of
 def convert(checkpoint: Path, out: Path | None = None) -> str:
     """Writes `out` (by default the checkpoint's name, ending in .safetensors) and describes it.
 
-    Nothing in the checkpoint is run. BadInput where it holds more than tensors, or where `out`
+    Nothing in the checkpoint is run. Raises BadInput if it holds more than tensors, or if `out`
     exists.
     """
     import torch
@@ -44,7 +44,7 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
 
 def tensors(loaded: Any) -> dict[str, Any]:
     """The tensors of a checkpoint by name: it is a state dict, or a dictionary that holds one.
-    KeyError or TypeError, or AttributeError where it is neither.
+    Raises KeyError, TypeError or AttributeError if it is neither.
     """
     for name in NESTED:
         if isinstance(loaded.get(name), dict):

@@ -234,8 +234,8 @@ def telling_count(arrays: Logits) -> str:
 
 
 def refuse_another_accuracy(target: ImportedModel, known: float | None) -> None:
-    """BadInput where the target's accuracy on the whole test part of its data set, computed now, is
-    not the `known` one, or where that one is no share. None: nothing is computed.
+    """Raises BadInput if the target's accuracy on the whole test part of its data set, computed
+    now, is not the `known` one, or where that one is no share. None: nothing is computed.
 
     The known accuracy may be of other test samples, and rounded: it is another one where it is
     outside the measured one's binomial interval at `LEVEL`.

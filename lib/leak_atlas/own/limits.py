@@ -27,7 +27,9 @@ class Limit(NamedTuple):
 
 
 def limit(text: str) -> Limit:
-    """`auc=0.6`, `tpr@0.01=0.05`; BadInput where it is neither, or where its numbers are no shares."""
+    """`auc=0.6`, `tpr@0.01=0.05`; raises BadInput if it is neither, or if its numbers are no
+    shares.
+    """
     try:
         given = FORM.fullmatch(text)
         if given:
@@ -46,8 +48,8 @@ def limit(text: str) -> Limit:
 def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
     """The limits that some attack's estimate exceeds, in words, by the summary of a report.
 
-    The estimate decides: an interval that few samples make wide would let a leak pass. BadInput
-    where a limit cannot be judged.
+    The estimate decides: an interval that few samples make wide would let a leak pass. Raises
+    BadInput if a limit cannot be judged.
     """
     lines = []
     if limits and summary["warnings"]:

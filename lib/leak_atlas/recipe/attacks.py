@@ -142,13 +142,13 @@ class BASE(Attacker):
 
 
 class Learner(Attacker):
-    """An attack network. It is trained on the outputs of the shadow models for their own members and
-    non-members; one network serves all classes.
+    """An attack network. It is trained on the outputs of the shadow models for their own members
+    and non-members; one network serves all classes.
 
-    `inputs` names what it reads of a sample, in this order: the posterior (`top3`: its three largest
-    values in falling order, 0 if there are fewer, as in ML-Leaks), the sensitivity (`Sensitivity`),
-    the one-hot label. "adam" has torch's moments, "sgd" a momentum of .9. The learning rate falls to
-    a tenth after each share of the epochs in `milestones`.
+    `inputs` names what it reads of a sample, in this order: the posterior (`top3`: its three
+    largest values in falling order, 0 if there are fewer, as in ML-Leaks), the sensitivity
+    (`Sensitivity`), the one-hot label. "adam" has torch's moments, "sgd" a momentum of .9. The
+    learning rate falls to a tenth after each share of the epochs in `milestones`.
     """
 
     by_sample: ClassVar = False
@@ -315,8 +315,8 @@ class Attack(Step):
     the same way for all targets and shadow models. Numbers of members and complement pairs stay as
     they are, and there is nothing to infer.
 
-    Result: `scores (T, n)`; `member (T, n)`; `thresholds (T,)`, NaN if the attack sets none; `index`,
-    the samples: `(n,)`, or `(T, n)` if targets have different pools.
+    Result: `scores (T, n)`; `member (T, n)`; `thresholds (T,)`, NaN if the attack sets none;
+    `index`, the samples: `(n,)`, or `(T, n)` if targets have different pools.
     """
 
     place: ClassVar = "host"

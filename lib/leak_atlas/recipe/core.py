@@ -100,8 +100,8 @@ def first_inapplicable(recipe: Recipe, name: str) -> Field | None:
     frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, field_for)
 )
 class Recipe:
-    """Base class of recipes: plain data with a key. Each subclass becomes a frozen dataclass, without
-    a decorator.
+    """Base class of recipes: plain data with a key. Each subclass becomes a frozen dataclass,
+    without a decorator.
 
     A class or a field that is renamed keeps its old name in records, so that stored results stay
     valid: `class Freeze(Edit, recorded="Hold")`, `field(metadata={"recorded": "first name"})`.

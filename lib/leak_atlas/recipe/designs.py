@@ -64,7 +64,7 @@ class Design(Recipe):
         return available if self.test is None else self.test
 
     def serve(self, kind: Recipe, roles: tuple[str, ...]) -> None:
-        """BadInput where the design has no samples of the roles that a kind looks at."""
+        """Raises BadInput if the design has no samples of the roles that a kind looks at."""
         for role in roles:
             if not getattr(self, role):
                 raise BadInput(
@@ -73,7 +73,7 @@ class Design(Recipe):
                 )
 
     def check(self, train: int, test: int) -> None:
-        """BadInput where the design does not fit a data set of `train` and `test` samples."""
+        """Raises BadInput if the design does not fit a data set of `train` and `test` samples."""
         name = type(self).__name__
         outside = self.dev * (not self.dev_inside) + self.reference
         more = f", dev {self.dev:,} and reference {self.reference:,}" if outside else ""

@@ -121,8 +121,8 @@ class Anatomy(Step):
 
 
 class Cost(Step):
-    """Operations and memory of trainings from where they start (PPTP, Fig. 16), counted in two epochs
-    of each.
+    """Operations and memory of trainings from where they start (PPTP, Fig. 16), counted in two
+    epochs of each.
 
     Of what goes before a training nothing is in here: a chain costs the sum over its trainings.
     Result, each `(k,)`: `saved_bytes` for the backward pass of a step; `flops` of an epoch, and

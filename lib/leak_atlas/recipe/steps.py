@@ -617,7 +617,7 @@ class Signals(Step):
 
 
 def readable(data: Data, model: Architecture) -> None:
-    """BadInput where an architecture does not read this kind of data."""
+    """Raises BadInput if an architecture does not read this kind of data."""
     if data.kind not in model.reads:
         kinds = " and ".join(model.reads)
         of_a_user = f"if it can read them, write reads = ({data.kind!r},) in its class"
@@ -628,7 +628,7 @@ def readable(data: Data, model: Architecture) -> None:
 
 
 def mixed(state: State, who: str) -> None:
-    """BadInput where a state's row trains on its whole pool, so that there are no non-members."""
+    """Raises BadInput if a state's row trains on its whole pool, so that there are no non-members."""
     design = state.training.design
     row = state.training.row
     if state.members == getattr(design, "judged", design.pool):
@@ -639,7 +639,7 @@ def mixed(state: State, who: str) -> None:
 
 
 def filtered(model: Architecture, who: str) -> None:
-    """BadInput where an architecture has no convolutions with norms."""
+    """Raises BadInput if an architecture has no convolutions with norms."""
     if not isinstance(model, Model) or not model.name.startswith(NORMED):
         raise BadInput(
             f"{who} needs convolutions with norms behind them, unlike a {model.description}: take "

@@ -48,8 +48,8 @@ def reproduce(
     """Executes the notebooks of a profile, or only shows the plan; the exit code.
 
     0: all were executed. FAILED: a notebook failed. BAD: some cannot be planned. The others are
-    executed anyway. `names` are names of notebooks, their beginnings or patterns; none: all. `extra`
-    replaces parameters. Notebooks run on this machine, wherever models are trained.
+    executed anyway. `names` are names of notebooks, their beginnings or patterns; none: all.
+    `extra` replaces parameters. Notebooks run on this machine, wherever models are trained.
     """
     if not paths.CLONED:
         raise BadInput("reproduce needs the notebooks: run it in a clone of the repository")
@@ -92,7 +92,9 @@ def executing(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def audit(page: Path, given: Given) -> Any:
-    """Executes the notebook that audits logits to `page`.ipynb, with its page; BadInput if it fails."""
+    """Executes the notebook that audits logits to `page`.ipynb, with its page; BadInput if it
+    fails.
+    """
     files.make_folder(page.parent, "LEAK_ATLAS_OUTPUTS moves it")
     notebook = Notebook(page.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
     with executing(1) as pool:
@@ -140,7 +142,7 @@ def planned(
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Inside, no other batch writes into a run's folder; BadInput where one does.
+    """Inside, no other batch writes into a run's folder; raises BadInput if one does.
 
     A lock ends with the process that holds it.
     """

@@ -269,7 +269,7 @@ def site(reports_folder: Path, place: Path) -> list[str]:
     """Every published report of all profiles as a page, under one index that filters and searches,
     in a new `place`.
 
-    It needs no server and no network. Returns the pages. BadInput where nothing is published.
+    It needs no server and no network. Returns the pages. Raises BadInput if nothing is published.
     """
     found = published(reports_folder)
     if not found:

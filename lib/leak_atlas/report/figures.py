@@ -196,9 +196,9 @@ def draw(
 ) -> Sheet:
     """One panel for each value of `facet`. A panel has the marks of all layers, series by series.
 
-    A layer without the column `hue` is grey. `format_axes(panel, ax)` sets scales and limits, `notes`
-    are lines of text above panels, by panel. `reference` is the y of a dashed line, with its label.
-    The legend stands above all panels. `height` (of a panel) and `width` are in inches.
+    A layer without the column `hue` is grey. `format_axes(panel, ax)` sets scales and limits,
+    `notes` are lines of text above panels, by panel. `reference` is the y of a dashed line, with
+    its label. The legend stands above all panels. `height` (of a panel) and `width` are in inches.
     """
     first = layers[0][0]
     looks = looks or looks_of(levels(first, hue))
@@ -260,13 +260,13 @@ def histograms(
     log: bool = False,
     **labels: str,
 ) -> Sheet:
-    """Two overlaid histograms in each panel, with the same bins. Keys `(row, column)` make a grid of
-    panels.
+    """Two overlaid histograms in each panel, with the same bins. Keys `(row, column)` make a grid
+    of panels.
 
     `names` are those of the two distributions, `notes` lines of text above panels, by panel. Values
-    above the 99.9th percentile count in the last bin. With `log` (for rare values) the shares have a
-    logarithmic axis for all panels, each mean has a vertical line, and the panels of a column have
-    the same bins.
+    above the 99.9th percentile count in the last bin. With `log` (for rare values) the shares have
+    a logarithmic axis for all panels, each mean has a vertical line, and the panels of a column
+    have the same bins.
     """
     counted, means = [], []
     for panel, pair in panels.items():
@@ -317,8 +317,8 @@ def filled_and_outline(names: Sequence[str]) -> dict[str, Look]:
 def histogram_rows(
     pair: Sequence[NDArray], names: Sequence[str], range_of: Sequence[Sequence[NDArray]]
 ) -> pd.DataFrame:
-    """The rows that `stairs` draws of two sets of values: `who`, `_x` (start of a bin) and `_y` (share
-    of the values). Bins cover the values of all pairs in `range_of`.
+    """The rows that `stairs` draws of two sets of values: `who`, `_x` (start of a bin) and `_y`
+    (share of the values). Bins cover the values of all pairs in `range_of`.
     """
     flat = [np.ravel(values) for values in chain.from_iterable(range_of)]
     together = np.concatenate(flat)
@@ -398,8 +398,8 @@ def in_panel(panel: Any, x: ArrayLike, y: ArrayLike) -> pd.DataFrame:
 
 
 def count_in_cells(ax: Axes, rows: pd.DataFrame, edges: Any, norm: LogNorm) -> None:
-    """Draws the number of points in each cell. Raises `norm.vmax` to the largest number, so that all
-    panels share one colour scale.
+    """Draws the number of points in each cell. Raises `norm.vmax` to the largest number, so that
+    all panels share one colour scale.
     """
     style: Style = {"cmap": sheet.SEQUENTIAL, "rasterized": True}
     counts, *_ = ax.hist2d(rows["_x"], rows["_y"], edges, cmin=1, norm=norm, **style)
@@ -416,10 +416,10 @@ def planes(trajectories: Mapping[str, ArrayLike], epochs: Sequence[int], **label
     """The vulnerability plane (Dynamics) of each trajectory, a row of panels, at five epochs.
 
     A trajectory has the shape `(E, 2, n)`: at each of E `epochs`, of each of n samples, its false
-    positive rate `[e, 0]` (the share of the networks that did not train on it, but call it a member)
-    and its true positive rate `[e, 1]` (the same share of the networks that trained on it). Epoch 0
-    is before training. The panels are the first, the last, and three epochs between. The colour of
-    a cell is the number of samples.
+    positive rate `[e, 0]` (the share of the networks that did not train on it, but call it a
+    member) and its true positive rate `[e, 1]` (the same share of the networks that trained on it).
+    Epoch 0 is before training. The panels are the first, the last, and three epochs between. The
+    colour of a cell is the number of samples.
     """
     shown = dict.fromkeys(np.linspace(0, len(epochs) - 1, 5).round().astype(int))
     norm = LogNorm(1, 10)
@@ -509,8 +509,8 @@ def profile(
     """Estimates over an ordered `x` (parts of a network, sparsity, ...), a line for each series.
 
     `reference` is the y of a dashed line, with its label. `floor` (same columns) is drawn as grey
-    bars: by how much two seeds on the same data differ. Stages from `hatch_from` on are hatched, for
-    the reason in `hatch_label`.
+    bars: by how much two seeds on the same data differ. Stages from `hatch_from` on are hatched,
+    for the reason in `hatch_label`.
     """
     tables = [spans(frame)]
     if floor is not None:
@@ -570,9 +570,9 @@ def tradeoff(
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`,
     `x_high`, ...).
 
-    The rows of a series (strengths of a defence) are joined in their order. Panels share their axes.
-    Markers of later series are smaller, so that none hides another. `reference` is the y of a dashed
-    line, with its label; `corner_label` says which corner is the better one ("": none).
+    The rows of a series (strengths of a defence) are joined in their order. Panels share their
+    axes. Markers of later series are smaller, so that none hides another. `reference` is the y of a
+    dashed line, with its label; `corner_label` says which corner is the better one ("": none).
     """
     table = spans(spans(frame, x, "_x"), y)
     x_limits = limits(None, table, name="_x", least=0.01)
@@ -609,8 +609,8 @@ def against_paper(
     source: str = "paper",
     **labels: str,
 ) -> Sheet:
-    """Our estimates with intervals and, as hollow markers, the paper's numbers (column `paper`, which
-    may be empty); a row for each setting.
+    """Our estimates with intervals and, as hollow markers, the paper's numbers (column `paper`,
+    which may be empty); a row for each setting.
 
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
     """
@@ -711,8 +711,8 @@ def roc(curves_of: Mapping[Any, Roc], *, title: str = "", narrow: bool = False) 
     axes side by side.
 
     Keys are names of series, or pairs (row, series): a row of two panels for each. The *resolution*
-    is the smallest FPR above 0 that the non-members can show. On logarithmic axes curves begin there,
-    and smaller FPRs are grey. `narrow` puts the two panels below each other, for phones.
+    is the smallest FPR above 0 that the non-members can show. On logarithmic axes curves begin
+    there, and smaller FPRs are grey. `narrow` puts the two panels below each other, for phones.
     """
     resolutions: dict[str, float] = {}
     tables = []

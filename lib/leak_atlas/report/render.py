@@ -48,7 +48,8 @@ def clean(notebook: NotebookNode, glossary: str = "") -> NotebookNode:
     or live widgets.
 
     Below its title stands in short what it found, with a link to the `glossary`, if any, and its
-    claims stand in one table, that with the verdicts. What comes out validates, and is the same for two runs that computed the same.
+    claims stand in one table, that with the verdicts. What comes out validates, and is the same for
+    two runs that computed the same.
     """
     import nbformat
 
@@ -130,7 +131,8 @@ EARLIER = "made by an earlier version of its notebook"
 
 
 def earlier(report: NotebookNode, name: str) -> bool:
-    """Whether the code of a report differs from that of its notebook in `notebooks/`, if it has one.
+    """Whether the code of a report differs from that of its notebook in `notebooks/`, if it has
+    one.
 
     Layout, comments and the values that a run injects do not count.
     """
