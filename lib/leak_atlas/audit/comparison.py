@@ -362,11 +362,11 @@ class Comparison:
         networks fit their members less, and keep a share of their test accuracy. Means over
         several variants.
         """
-        found = mean_ci(self._each(undefended, "accuracy", attacker).mean(axis=0))
+        attack_accuracy = mean_ci(self._each(undefended, "accuracy", attacker).mean(axis=0))
         fits = self._each(undefended, "member accuracy").mean(axis=0)
         fits_defended = self._each(defended, "member accuracy").mean(axis=0)
         checks: dict[str, Estimate | bool] = {
-            f"{attacker} finds members without a defence": found.low > FINDS,
+            f"{attacker} finds members without a defence": attack_accuracy.low > FINDS,
             f"{name} lowers the accuracy on members": paired_difference(fits, fits_defended),
         }
         if keeps:

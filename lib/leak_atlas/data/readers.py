@@ -58,21 +58,21 @@ def labels(data: Data, samples: Samples) -> NDArray:
     """The label of each sample `(N,)` int64, permuted or replaced where the recipe says so: the
     same way for all networks.
     """
-    found = samples.labels
+    labels_of = samples.labels
     if data.permuted:
         _, test = data.parts
-        first = samples.train if test else len(found)
+        first = samples.train if test else len(labels_of)
         draws = np.random.default_rng(DEAL)
-        train_labels = draws.permutation(found[:first])
-        other_labels = draws.permutation(found[first:])
-        found = np.concatenate([train_labels, other_labels])
+        train_labels = draws.permutation(labels_of[:first])
+        other_labels = draws.permutation(labels_of[first:])
+        labels_of = np.concatenate([train_labels, other_labels])
     if data.mislabelled:
         wrong = mislabelled(data)
         draws = np.random.default_rng(MISLABEL)
         shifts = draws.integers(1, data.classes, len(wrong))  # never a whole turn
-        found = found.copy()
-        found[wrong] = (found[wrong] + shifts) % data.classes
-    return found
+        labels_of = labels_of.copy()
+        labels_of[wrong] = (labels_of[wrong] + shifts) % data.classes
+    return labels_of
 
 
 def mislabelled(data: Data) -> NDArray:

@@ -94,11 +94,11 @@ def paces() -> Paces:
 
 def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     """Keeps for the next preview how long jobs took: their steps, their device, their seconds."""
-    found = defaultdict[tuple[str, str], list[float]](list)
+    measured = defaultdict[tuple[str, str], list[float]](list)
     for steps, device, seconds in done:
         if operations := sum(map(work, steps)):
-            found[device, _sort(steps[0])].append(seconds / operations)
-    known = {sort: median(each) for sort, each in found.items() if len(each) >= ENOUGH}
+            measured[device, _sort(steps[0])].append(seconds / operations)
+    known = {sort: median(each) for sort, each in measured.items() if len(each) >= ENOUGH}
     if not known:
         return
     seen = paces()

@@ -57,10 +57,10 @@ def accuracy(logits: NDArray, labels: NDArray, inside: BoolArray) -> dict[str, f
 
 def accuracies(arrays: Logits) -> dict[str, dict[str, float]]:
     """`accuracy` of the target and of the shadow models."""
-    found = {"target": accuracy(arrays.target[None], arrays.labels, arrays.member[None])}
+    shares = {"target": accuracy(arrays.target[None], arrays.labels, arrays.member[None])}
     if arrays.shadows is not None:
-        found["shadow models"] = accuracy(arrays.shadows, arrays.labels, arrays.trained)
-    return found
+        shares["shadow models"] = accuracy(arrays.shadows, arrays.labels, arrays.trained)
+    return shares
 
 
 def in_words(shares: Mapping[str, float]) -> str:

@@ -63,8 +63,8 @@ def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
                 "non-members are too few"
             )
         strongest = max(resolved, key=lambda name: estimates[name]["value"])
-        found = estimates[strongest]
-        if found["value"] > one.largest:
-            interval = f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
+        estimate = estimates[strongest]
+        if estimate["value"] > one.largest:
+            interval = f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
             lines.append(f"{one} of {strongest} is {interval}, not {one.largest:g} or less")
     return lines

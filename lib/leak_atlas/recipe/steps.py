@@ -286,13 +286,13 @@ class Train(State):
     def visits(self) -> float:
         """Samples that it learns from, over all epochs."""
         epochs = self.schedule.epochs
-        found = float(self.members * self.schedule.epochs)
+        samples = float(self.members * self.schedule.epochs)
         if self.sampling is not None:
             of_a_class = self.members // self.data.classes
-            found = self.data.classes * sum(self.sampling.visits(of_a_class, epochs))
+            samples = self.data.classes * sum(self.sampling.visits(of_a_class, epochs))
         if self.objective.batches is not None:
-            found = min(found, self.objective.batches * self.schedule.batch * epochs)
-        return found
+            samples = min(samples, self.objective.batches * self.schedule.batch * epochs)
+        return samples
 
     def operations(self, count: Count) -> float:
         objective = self.objective

@@ -58,15 +58,15 @@ def entries(run_folder: Path) -> Rows:
     """What became of each notebook of a run, with its claims: its `*.run.json` and its
     `*.claims.json`.
     """
-    found = []
+    all_entries = []
     for path in run_folder.rglob("*.run.json"):
         entry = files.read_json(path, Row)
         judged = path.with_name(path.name.replace(".run.json", ".claims.json"))
         entry["claims"] = []
         if entry["status"] == "executed" and judged.exists():
             entry["claims"] = files.read_json(judged, Rows)
-        found.append(entry)
-    return sorted(found, key=_order)
+        all_entries.append(entry)
+    return sorted(all_entries, key=_order)
 
 
 def _folder(entry: Entry) -> str:
@@ -90,9 +90,9 @@ def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but the pages, and `index.md`, both whole or not at
     all, and the glossary of the pages.
     """
-    found = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
+    shown = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
     for kind in ("html", "md"):
-        files.write_text(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+        files.write_text(run_folder / f"index.{kind}", _contents(shown, run_folder.name, kind))
     _write_glossary(run_folder)
 
 
@@ -253,16 +253,16 @@ def _published(place: Path) -> Rows:
     path = place / "results.json"
     if not path.exists():
         return []
-    found = files.read_json(path, Rows)
-    return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
+    reports = files.read_json(path, Rows)
+    return [entry for entry in reports if (place / f"{entry['notebook']}.ipynb").exists()]
 
 
 def published(reports_folder: Path) -> Rows:
     """The published reports of all profiles, each with its `profile`, notebook by notebook."""
     places = sorted(path for path in reports_folder.glob("*") if path.is_dir())
-    found = [entry | {"profile": place.name} for place in places for entry in _published(place)]
+    reports = [entry | {"profile": place.name} for place in places for entry in _published(place)]
     # What a reader can repeat in minutes comes first.
-    return sorted(found, key=lambda entry: (*_order(entry), entry["profile"] != "quick"))
+    return sorted(reports, key=lambda entry: (*_order(entry), entry["profile"] != "quick"))
 
 
 def site(reports_folder: Path, place: Path) -> list[str]:
@@ -271,15 +271,15 @@ def site(reports_folder: Path, place: Path) -> list[str]:
 
     It needs no server and no network. Returns the pages. Raises BadInput if nothing is published.
     """
-    found = published(reports_folder)
-    if not found:
+    reports = published(reports_folder)
+    if not reports:
         raise BadInput("no report is published yet; `make reproduce report` makes some")
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     try:
         shutil.copytree(reports_folder, draft)
         with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), get_context("spawn")) as pool:
-            pages = [pool.submit(_report_page, draft, entry) for entry in found]
+            pages = [pool.submit(_report_page, draft, entry) for entry in reports]
             shown = [page.result() for page in pages]
         files.write_text(draft / "index.html", _contents(shown, "", "html"))
         _write_glossary(draft)
@@ -299,16 +299,16 @@ def _report_page(place: Path, entry: Entry) -> Row:
 
 def results_table(reports_folder: Path) -> str:
     """What every published page answers, by paper and profile, as markdown for docs/findings.md."""
-    found = [
+    entries_shown = [
         _placed(entry, reports_folder, entry["profile"])
         for entry in published(reports_folder)
         if entry["claims"]
     ]
-    groups = groupby(_questions(found), _group)
+    groups = groupby(_questions(entries_shown), _group)
     return drawn(
         "results.md",
         groups={name: list(each) for name, each in groups},
-        profiles=list(dict.fromkeys(entry["profile"] for entry in found)),
+        profiles=list(dict.fromkeys(entry["profile"] for entry in entries_shown)),
         **LEGEND,
         **WORDS,
     )

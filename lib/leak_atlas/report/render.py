@@ -173,9 +173,9 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     page = {"title": title, "home": home, "style": style(), "names": SUMMARIES, "live": LIVE}
     page |= {"glossary": home.replace("index.html", GLOSSARY) if words().exists() else ""} | more
     shown = _as_read(clean(notebook))
-    made = _exporter().from_notebook_node(shown, {"page": page})[0]
+    html = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too
-    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)
+    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', html)
 
 
 def _as_read(notebook: NotebookNode) -> NotebookNode:
