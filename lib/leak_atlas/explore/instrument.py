@@ -61,7 +61,7 @@ Rows: TypeAlias = Mapping[str, list[dict[str, Any]]]  # tidy rows by the name of
 KEPT = 8  # states whose rows are kept
 LOST = (
     '<p class="leak-atlas-lost" role="alert" hidden>Python does not answer: it is busy, or its'
-    " kernel is lost. What is shown stays alive; to choose something else, load this page anew.</p>"
+    " kernel is lost. The figure still answers; to choose something else, reload this page.</p>"
 )
 
 

@@ -38,8 +38,9 @@ class Layers(Description):
     title = "Which stage shows membership, and when?"
     question = "In which stage do two networks differ on the samples that only one has seen?"
     hint = (
-        "Point at a cell to read its AUC; one in brackets could be chance. Click it to see the samples"
-        " that stand out; click a picture to follow that sample through the stages."
+        "Point at a cell to read its AUC. A number in brackets could be chance: its 95 % interval contains"
+        " 0.5. Click a cell to see the samples that stand out; click a picture to follow that sample through"
+        " the stages. Seen and unseen: by M_h1, in its training."
     )
 
     def __init__(
@@ -306,7 +307,7 @@ def _path(paths: Chart, parts: list[str], epochs: list[int], width: int) -> Char
         charts.calculate(when=f"{words}[datum.when]"),
     )
     scale = {"domain": [0, 100]}
-    up = by("rank:Q", scale=scale, title="rank: % of seen below", axis={"tickCount": 3})
+    up = by("rank:Q", scale=scale, title="rank: % of seen samples below", axis={"tickCount": 3})
     lines = charts.mark(
         "line",
         {"point": True},

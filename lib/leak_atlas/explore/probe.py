@@ -24,14 +24,14 @@ from leak_atlas.recipe import registry
 
 MEASURES = {
     "distance": "Euclidean distance of the features in M_all and in M_h1 (the paper's)",
-    "distance after rotation": "what the best rotation of channels leaves of the distance",
-    "direction": "1 - cosine of the features in M_all and in M_h1",
+    "distance after rotation": "distance that remains after the best rotation of the channels",
+    "direction": "1 − cosine similarity of the features in M_all and in M_h1",
     "length": "length of the features in M_h1",
-    "length difference": "length of the features in M_all minus that in M_h1",
-    "membership probe": "how little an attack on M_h1's features takes the sample for a member",
+    "length difference": "length of the features in M_all, minus their length in M_h1",
+    "membership probe": "negative score of a membership attack on M_h1's features",
 }
 FIELDS = {"distance": "euclidean", "distance after rotation": "aligned"}  # of results
-BOTH, ONE = "seen by both networks", "seen by M_all alone"
+BOTH, ONE = "seen by both networks", "seen by M_all only"
 SHOWN = 9  # samples in a strip
 CLASSES = 12  # at most so many are shown one by one
 Row: TypeAlias = dict[str, Any]

@@ -63,8 +63,8 @@ class Pruning(Description):
     title = "What does pruning remove, and whom does it expose?"
     question = title
     hint = (
-        "Click a class to see its members and those who are exposed most; click a picture to follow that"
-        " sample through the sparsities. A number in brackets could be chance."
+        "Click a class to see its attack scores and its most exposed members; click a picture to follow that"
+        " sample through the sparsities. A number in brackets could be chance: its 95 % interval contains 0.5."
     )
 
     def __post_init__(self) -> None:
@@ -225,12 +225,12 @@ class Pruning(Description):
             width=width,
         )
         tips = [by("label:N", title="sample"), by("rank:Q", title="% of non-members below it")]
-        rank = by("value:Q", scale={"domain": [0, 100]}, title="rank: % of others below")
+        rank = by("value:Q", scale={"domain": [0, 100]}, title="rank: % of non-members below")
         strips, scores, paths = {}, {}, {}
         for letter in COLOURS:
             mine = charts.where(f"datum.side == '{letter}'")
             here = charts.rows("cells", mine, charts.chosen("sparsity"), charts.chosen("who"))
-            strips[f"{letter}: members that are exposed most"] = charts.strip(
+            strips[f"{letter}: most exposed members"] = charts.strip(
                 here, sample, ["sample", "rank"], tips, width, SHOWN
             )
             scores[f"{letter}: attack scores of the chosen class"] = charts.distribution(
@@ -260,7 +260,7 @@ def removed_rows(counts: Sequence[Arrays]) -> list[dict[str, Any]]:
         own = stages == stage
         weights = _removed(counts, own, "weights", "gone")
         filters = _removed(counts, own, "filters", "filters_gone").mean()
-        row = {"part": stage, "meaning": f"{filters:.0f} % of its filters are removed whole"}
+        row = {"part": stage, "meaning": f"{filters:.0f} % of its filters are removed entirely"}
         removed = charts.interval(audit.mean_ci(weights, bounds=(0, 100)), "removed")
         rows.append(row | removed)
     return rows

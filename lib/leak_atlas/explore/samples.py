@@ -49,8 +49,9 @@ class Samples(Description):
     title = "Whom does a window over the ranking protect?"
     question = "Which members does a window visit, and which are exposed to an attack?"
     hint = (
-        "Play moves the window through the epochs of a round. Click a member to read its score, its"
-        " exposure and the members that look most like it."
+        "Play moves the window through the epochs of a round. Click a member to read its memorization"
+        " score and its exposure, and to see the members that look most like it. Exposure is the percentage"
+        " of non-members with a lower attack score."
     )
 
     def __post_init__(self) -> None:
@@ -172,7 +173,7 @@ class Samples(Description):
         never = np.where(members["visits"] == 0, "that are never visited", "that are visited")
         sentences = [
             f"In epoch {state['epoch']} of {epochs} of a round the window holds ranks {first} to"
-            f" {first + window.width - 1} of each class. A round visits members {share} as often as"
+            f" {first + window.width - 1} of each class. A round visits a member on average {share} as often as"
             " Base does."
         ]
         for group, own in members.groupby(never):
@@ -214,7 +215,7 @@ BEHIND = "step * (epoch - 1)"
 INSIDE = f"datum.rank > {BEHIND} && datum.rank <= {BEHIND} + held"
 PALE = {"condition": {"test": INSIDE, "value": 1}, "value": 0.25}  # outside the window
 TIPS = [by("label:N", title="sample"), by("score:Q", title="memorization score"), by("rank:Q")]
-MEANS = "'{0}: ' + datum['{0} in'] + ' % as a member, ' + datum['{0} out'] + ' % else'"
+MEANS = "'{0}: ' + datum['{0} in'] + ' % as a member, ' + datum['{0} out'] + ' % as a non-member'"
 CARD = [
     "datum.label",
     "'memorization score ' + datum.score + ', rank ' + datum.rank",

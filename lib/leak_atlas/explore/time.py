@@ -32,7 +32,7 @@ from leak_atlas.recipe import Attacker, Step, TrajectoryStudy
 RULES: dict[str, Any] = {"1 % FPR": 0.01, "5 % FPR": 0.05, "10 % FPR": 0.1, "20 % FPR": 0.2}
 RULES["best balanced accuracy"] = "balanced"
 FINAL = "final TPR − FPR"
-UNTRAINED, TRAINED = "in networks without it", "in networks with it"  # loss of a sample
+UNTRAINED, TRAINED = "networks trained without it", "networks trained with it"  # loss of a sample
 LOSSES = {UNTRAINED: look.COLOURS["A"], TRAINED: look.COLOURS["B"]}
 RATES = {"FPR": look.COLOURS["A"], "TPR": look.COLOURS["B"]}
 SHOWN = 12  # samples in the strip
@@ -56,9 +56,10 @@ class Time(Description):
     title = "When does training expose a sample?"
     question = "When in training is membership encoded, and in which samples?"
     hint = (
-        "Play runs over the epochs. Point at a sample to read its rates; click it, or a picture,"
-        " to follow its path. Points are moved a little so that none hides another. High risk: TPR at"
-        " least 0.8, FPR at most 0.2."
+        "Each point is a sample: the share of networks that call it a member, among those trained without it"
+        " (FPR) and with it (TPR). Its colour is its rank: the percentage of samples with a smaller value of the"
+        " measure. Click a point, or a picture, to follow its path; play runs over the epochs. Points are moved"
+        " a little so that none hides another. High risk: TPR at least 0.8, FPR at most 0.2."
     )
 
     def __post_init__(self) -> None:
@@ -158,8 +159,8 @@ class Time(Description):
             f" {mean['FPR'][at]:.2f}, mean TPR {mean['TPR'][at]:.2f};"
             f" {look.percent(mean['high'][at])} of the samples are at high risk.",
             f"Rank correlation of TPR − FPR in this epoch with {state['colour']}: {rho:.2f}.",
-            "The mean encoding speed, the length of a path per epoch, is higher than with permuted"
-            f" membership labels by {mean['speed']:.3f}.",
+            "Mean encoding speed, the length of a sample's path per epoch, minus that with permuted"
+            f" membership labels: {mean['speed']:+.3f}.",
         ]
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
@@ -171,13 +172,13 @@ class Time(Description):
         chosen = charts.on(samples, charts.chosen("sample"))
         left = {
             "all samples, and the path of the chosen one": _plane(samples, sample, size),
-            "samples that rank highest by the colour": charts.pictures(
+            "samples with the highest rank": charts.pictures(
                 first, sample, "spoken", TIPS, size, SHOWN
             ),
         }
         right = {
             "the chosen sample": charts.card(chosen, CARD),
-            "its loss in nats (thin: mean of all)": _over_time(
+            "its loss in nats (thin line: mean of all)": _over_time(
                 chosen, LOSSES, {"type": "log"}, width
             ),
             "how often it is called a member (thin: mean of all)": _over_time(
@@ -206,7 +207,7 @@ TIPS = [
     by("label:N", title="sample"),
     by("fpr:Q", title="FPR"),
     by("tpr:Q", title="TPR"),
-    by("shade:Q", title="rank by the colour, %", format=".0f"),
+    by("shade:Q", title="rank by the measure, %", format=".0f"),
 ]
 SILENT = {"aria": False}
 
@@ -215,10 +216,10 @@ def _plane(samples: Chart, sample: Chart, size: int) -> Chart:
     """All samples at the chosen epoch; the paths of the chosen sample and of the mean."""
     scale = {"domain": [-0.04, 1.04], "nice": False}
     place = {
-        "x": by("x:Q", scale=scale, title="FPR: called a member by networks without it"),
-        "y": by("y:Q", scale=scale, title="TPR: called a member by networks with it"),
+        "x": by("x:Q", scale=scale, title="FPR: share of networks trained without it"),
+        "y": by("y:Q", scale=scale, title="TPR: share of networks trained with it"),
     }
-    legend = {"title": "rank by the colour, %", "orient": "bottom"}
+    legend = {"title": "rank by the measure, %", "orient": "bottom"}
     colours = {"scheme": "viridis", "domain": [0, 100]}
     points = charts.mark(
         "circle",
