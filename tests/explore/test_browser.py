@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["browser"]  # a fixture
 pytestmark = needs_browser
 
-EXPLORERS = ("layers", "weights", "pruning", "samples", "time")
+EXPLORERS = ("layers", "weights", "pruning", "samples", "time", "atlas")
 SMALLER: dict[str, dict[str, Any]] = {  # than `smoke`
     "layers": {"models": ["resnet10"]},
     "weights": {"rates": [0.05], "balances": [0.5]},
     "pruning": {"sparsities": [0.5]},
     "samples": {"data": ["digits-bits"], "networks": 16},
     "time": {},
+    "atlas": {"ccl": [], "hamp": [], "cskd": [], "noise": [], "rhos": []},
 }
 FIGURE = ".leak-atlas-figure[data-ready]"
 # Voila and JupyterLab themselves: a socket that closes, a widget's own style
