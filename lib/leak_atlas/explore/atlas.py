@@ -208,7 +208,7 @@ def _plane(state: State, narrow: bool) -> Chart:
     points = vega.mark(
         "point", look, x=x, y=y, color=colour, tooltip=tips, description=by("variant:N")
     )
-    points["params"] = [vega.selection("variant", "point", variant=state["variant"])]
+    points["params"] = [vega.selection("variant", "symbol", variant=state["variant"])]
     chosen = vega.chosen("variant")
     across = vega.silent("rule", x=by("accuracy_low:Q", **FREE), x2={"field": "accuracy_high"}, y=y)
     along = vega.silent("rule", x=x, y=by("low:Q", **FREE), y2={"field": "high"})
@@ -221,7 +221,7 @@ def _plane(state: State, narrow: bool) -> Chart:
         one["transform"] = chosen
     base = vega.rows("points", of_training)
     size = {"width": 270 if narrow else 890, "height": 300}
-    return vega.layers(base, line, points, across, along, ring, label, **size)
+    return vega.layers(base, line, ring, across, along, label, points, **size)  # clicks reach points
 
 
 def _roc(chosen: Chart, ordinary: Chart, width: int) -> Chart:
