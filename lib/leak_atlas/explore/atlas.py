@@ -221,7 +221,9 @@ def _plane(state: State, narrow: bool) -> Chart:
         one["transform"] = chosen
     base = vega.rows("points", of_training)
     size = {"width": 270 if narrow else 890, "height": 300}
-    return vega.layers(base, line, ring, across, along, label, points, **size)  # clicks reach points
+    return vega.layers(
+        base, line, ring, across, along, label, points, **size
+    )  # clicks reach points
 
 
 def _roc(chosen: Chart, ordinary: Chart, width: int) -> Chart:
