@@ -104,7 +104,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 report.tradeoff(
     comparison.frontier("RMIA"),
     facet=None,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
     title=f"At matched AUC, RelaxLoss {report.effect(gain, *words)} accurate than early stopping",
@@ -130,7 +130,7 @@ my_gain = changed.early_stopping(mine, "RMIA")
 report.tradeoff(
     changed.frontier("RMIA"),
     facet=None,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
     title=f"With alpha {my_alpha:g}, RelaxLoss {report.effect(my_gain, *words)} accurate",

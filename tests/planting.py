@@ -11,17 +11,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache, singledispatchmethod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from leak_atlas import lab, recipe, report
 from leak_atlas.data import designs, readers
 from leak_atlas.data.designs import Role
 from leak_atlas.lab import Result, trainings
+from leak_atlas.lab.declare import Notebook, parameters
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.localization import over_time
 from leak_atlas.recipe import Recipe, Step
@@ -30,24 +35,6 @@ from leak_atlas.recipe.core import fields_of
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
 LEAST = {Role.MEMBER: 0.4, Role.NONMEMBER: 0.1}  # accuracy on a role, and .1 on others
-# Options that recipes no longer have, each after the field before it: plants are drawn as with them.
-FORMER = {
-    "CrossEntropy": [("", "smoothing=0.0")],
-    "RelaxLoss": [("alpha", "upper=1.0"), ("upper", "form='paper'")],
-    "CCL": [("beta", "form='exponential'")],
-    "RMR": [("general", "tau=None")],
-    "Schedule": [
-        ("decay", "milestones=()"),
-        ("milestones", "factor=0.1"),
-        ("factor", "warmup=0"),
-    ],
-    "HAMP": [("weight", "form='paper'")],
-    "DPSGD": [("delta", "group=1")],
-    "Window": [("order", "form='paper'")],
-    "Learnability": [("batch", "form='absolute'")],
-    "Vulnerability": [("batch", "form='absolute'"), ("weight", "divergence='model||init'")],
-    "Model": [("init", "hidden=None")],
-}
 # in plants on one line
 LINED = {"alike": 1.0, "exposes": 1.0, "hard MEMBER": 0.8, "hard NONMEMBER": 1.0}
 
@@ -61,33 +48,12 @@ def way(value: Any) -> str:
 
 @cache
 def _way(of: Recipe) -> str:
-    told = (
-        f.name
-        for f in dataclasses.fields(of)
-        if f.name not in ("row", "seed") and not _later(of, f)
-    )
-    recorded = {field.name: field.recorded for field in fields_of(type(of))}
-    parts = [f"{recorded[name]}={way(getattr(of, name))}" for name in told]
-    for before, text in FORMER.get(of.recorded, ()):
-        at = next((i for i, part in enumerate(parts) if part.startswith(f"{before}=")), -1)
-        parts.insert(at + 1, text)
-    return f"{of.recorded}:{zlib.crc32(','.join(parts).encode()):08x}"
-
-
-def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
-    """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
-    later = (
-        "balanced",
-        "dropout",
-        "head",
-        "later",
-        "mislabelled",
-        "outsiders",
-        "part",
-        "permuted",
-        "sharpness",
-    )
-    return field.name in later and getattr(of, field.name) == field.default
+    parts = []
+    for field in fields_of(type(of)):
+        given = getattr(of, field.name)
+        if field.name not in ("row", "seed") and not field.has_default(given):
+            parts.append(f"{field.name}={way(given)}")
+    return f"{type(of).__name__}:{zlib.crc32(','.join(parts).encode()):08x}"
 
 
 @cache
@@ -761,61 +727,86 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     return judged
 
 
-# What decides most claims, each after what the ones before it leave open. The order saves time and
-# changes no answer.
-FIRST = (
-    24,
-    30,
-    7,
-    12,
-    0,
-    55,
-    68,
-    72,
-    69,
-    60,
-    31,
-    23,
-    14,
-    73,
-    29,
-    50,
-    1,
-    74,
-    36,
-    37,
-    18,
-    21,
-    38,
-    71,
-    76,
-    77,
-    104,
-    105,
-    130,
-)
+# The plants that decide each page's claims. `python -m tests.planting` writes it anew.
+DECIDING = Path(__file__).with_name("deciding_plants.json")
+PLANTS = 139
 
 
-# in which samples and stages differ by what is remembered: for pages that correlate measures
-OF_SAMPLES = range(131, 139)
+def cells_of(notebook: Notebook) -> list[Any]:
+    """The code of a notebook with the parameters of `quick`."""
+    values = parameters(notebook, "quick")
+    assignments = "".join(f"\n{name} = {value!r}" for name, value in values.items())
+    cells = []
+    for cell in notebook.text.cells:
+        if cell.cell_type == "code":
+            has_parameters = "parameters" in cell.metadata.get("tags", ())
+            text = cell.source + assignments * has_parameters
+            cells.append(compile(text, notebook.name, "exec"))
+    return cells
 
 
 def reached(
-    cells: list[Any],
-    plants: int,
-    unreachable: set[str],
-    monkeypatch: Any,
-    first: Iterable[int] = FIRST,
-) -> dict[str, set[str]]:
-    """Each claim's verdicts over the plants, until all but the `unreachable` have held and have
-    failed. Those of `first` come first.
+    cells: list[Any], plants: Iterable[int], unreachable: Container[str], monkeypatch: Any
+) -> dict[int, dict[str, str]]:
+    """The verdict of each claim by plant, until all claims but the `unreachable` have held and have
+    failed.
     """
-    found: dict[str, set[str]] = {}
-    for number in dict.fromkeys((*(n for n in first if n < plants), *range(plants))):
-        for name, verdict in verdicts(cells, number, monkeypatch).items():
-            found.setdefault(name, set()).add(verdict)
-        if all(
-            {"holds", "fails"} <= each for name, each in found.items() if name not in unreachable
-        ):
+    found: dict[int, dict[str, str]] = {}
+    for number in plants:
+        found[number] = verdicts(cells, number, monkeypatch)
+        if all(of >= BOTH for name, of in by_claim(found).items() if name not in unreachable):
             break
     return found
+
+
+BOTH = {"holds", "fails"}
+
+
+def by_claim(found: Mapping[int, Mapping[str, str]]) -> dict[str, set[str]]:
+    """All verdicts of each claim."""
+    all_verdicts: dict[str, set[str]] = {}
+    for judged in found.values():
+        for name, verdict in judged.items():
+            all_verdicts.setdefault(name, set()).add(verdict)
+    return all_verdicts
+
+
+def cover(found: Mapping[int, Mapping[str, str]]) -> list[int]:
+    """Few plants that give the same verdicts "holds" and "fails" as all: each time the one that adds
+    most.
+    """
+    decided = {}
+    for number, judged in found.items():
+        decided[number] = {pair for pair in judged.items() if pair[1] in BOTH}
+    left = set().union(*decided.values())
+    chosen: list[int] = []
+    while left:
+        best = max(decided, key=lambda number: len(decided[number] & left))
+        chosen.append(best)
+        left -= decided[best]
+    return chosen
+
+
+def deciding(name: str) -> list[int]:
+    """All plants, those first that are known to decide a page's claims."""
+    known = json.loads(DECIDING.read_text()).get(name, [])
+    return list(dict.fromkeys([*known, *range(PLANTS)]))
+
+
+def main() -> None:
+    """Writes `DECIDING`, for the pages named, or for all."""
+    from tests.test_claims import PAGES, unreachable_of
+
+    known = json.loads(DECIDING.read_text()) if DECIDING.exists() else {}
+    for page in PAGES:
+        if not sys.argv[1:] or page.name in sys.argv[1:]:
+            with pytest.MonkeyPatch.context() as patch:
+                found = reached(cells_of(page), range(PLANTS), unreachable_of(page.name), patch)
+            known[page.name] = cover(found)
+            print(page.name, len(found), known[page.name], flush=True)
+            lines = [f" {json.dumps(name)}: {known[name]}" for name in sorted(known)]
+            DECIDING.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()

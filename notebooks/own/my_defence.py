@@ -26,8 +26,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* at matched AUC (decides the second answer): fewer epochs of ordinary training,
-#    with the same AUC of RMIA.
+# 1. *Early stopping* at matched AUC (decides whether the defence is worth its cost): fewer epochs
+#    of ordinary training, with the same AUC of RMIA.
 # 2. *Permuted membership labels*, on which an attack must be at chance.
 
 # %% tags=["parameters"]
@@ -79,13 +79,15 @@ from leak_atlas.recipe import Attacker
 class Margin(Attacker):
     """My attack: the target's margin minus the mean margin of shadow models without the sample."""
 
-    crossing = 2.0  # variance of the mean AUC, since targets are each other's shadow models
+    max_design_effect = (
+        2.0  # variance of the mean AUC, since targets are each other's shadow models
+    )
 
 
 @infer.register
 def compared_with_shadows(attacker: Margin, case: Case) -> Scored:
-    target, shadow_models = case.read(margins, case.pool)
-    without_sample = np.ma.masked_array(shadow_models, case.member)
+    target, shadow_models = case.signals_on(margins, case.pool)
+    without_sample = np.ma.masked_array(shadow_models, case.shadow_membership)
     return Scored(target - without_sample.mean(axis=0).filled(0.0))
 
 
@@ -198,7 +200,7 @@ lines = {end: [*comparison.checkpoints[end], end]}
 lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
 finding = f"At matched AUC, my defence {report.effect(gain, *words)} accurate than early stopping"
-report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
+report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", reference=None, title=finding)
 
 # %%
 report.table(comparison.table(), caption=f"Mean over {shadows} targets")

@@ -20,8 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides the second answer): the WRN could leak more only because it
-#    overfits more. The gap is the loss on non-members minus the loss on members.
+# 1. *Equal gap in loss* (decides whether the WRN leaks more than by its fit): the WRN could leak
+#    more only because it overfits more. The gap is the loss on non-members minus the loss on
+#    members.
 # 2. *Depth alone*: the deep CNN against the shallow CNN.
 # 3. *Hardness by judges*: networks that no attack uses measure which samples are hard.
 
@@ -179,8 +180,8 @@ report.curves(
     points,
     "epoch",
     hue="network",
-    null=0.0,
-    level="no leak",
+    reference=0.0,
+    reference_label="no leak",
     title=f"Samples are {effect} vulnerable in the WRN than in the shallow CNN",
     ylabel="mean TPR minus FPR",
 )
@@ -224,9 +225,9 @@ report.tradeoff(
     "gap",
     "vulnerability",
     hue="network",
-    null=0.0,
-    level="no leak",
-    better="",
+    reference=0.0,
+    reference_label="no leak",
+    corner_label="",
     title=f"At an equal gap in loss, samples are {effect} vulnerable in the WRN",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",

@@ -20,9 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Each data set's own final leakage* (decides the second answer): networks that leak more in the
-#    end reach a given leakage earlier. The *delay* is the mean epoch at which a data set's own
-#    final leakage arises, as a share of the training.
+# 1. *Each data set's own final leakage* (decides whether harder data are encoded faster): networks
+#    that leak more in the end reach a given leakage earlier. The *delay* is the mean epoch at
+#    which a data set's own final leakage arises, as a share of the training.
 # 2. *Permuted membership*: the same attack where there is nothing to find.
 
 # %% tags=["parameters"]
@@ -157,8 +157,8 @@ report.curves(
     points,
     "epoch",
     hue="data",
-    null=0.0,
-    level="no leak",
+    reference=0.0,
+    reference_label="no leak",
     title=f"Networks on {data} reach the same leakage {effect}",
     ylabel="mean TPR minus FPR",
 )

@@ -21,7 +21,7 @@
 #
 # **Controls.**
 #
-# 1. *Noise of the risk* (decides both answers): correlations are divided by the root of the
+# 1. *Noise of the risk* (used in both answers): correlations are divided by the root of the
 #    agreement of two halves of the networks (*corrected for noise*).
 # 2. *Permuted membership*: the same attack where there is nothing to find.
 # 3. *Class*: we also rank samples within each class.

@@ -183,8 +183,8 @@ report.curves(
     "epoch",
     hue="flagged",
     facet="learning rate",
-    null=0.7,
-    level="article",
+    reference=0.7,
+    reference_label="article",
     title=f"Samples that end vulnerable: {shown[0]} are flagged at epoch {early}, "
     f"{shown[1]} at epoch {late}",
     ylabel="share of samples that end vulnerable",
@@ -217,7 +217,7 @@ effect = report.effect(harder[at_early], "more", "less", "not significantly more
 report.curves(
     points,
     "epoch",
-    null=0.0,
+    reference=0.0,
     title=f"At epoch {early}, hard samples are {effect} vulnerable than easy samples",
     ylabel="TPR minus FPR: hard minus easy samples",
 )

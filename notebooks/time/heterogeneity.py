@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Equal mean* (decides the second answer): the harder data are read at the epoch where their
-#    mean vulnerability equals the final mean on the simpler data.
+# 1. *Equal mean* (decides whether the spread is more than a higher mean): the harder data are read
+#    at the epoch where their mean vulnerability equals the final mean on the simpler data.
 # 2. *Permuted membership*: the variance that the attack finds there is subtracted.
 # 3. *Other networks*: two halves of the networks share no shadow model.
 
@@ -167,9 +167,9 @@ report.tradeoff(
     "mean",
     "spread",
     hue="data",
-    null=0.0,
-    level="all samples equally vulnerable",
-    better="",
+    reference=0.0,
+    reference_label="all samples equally vulnerable",
+    corner_label="",
     title=f"Vulnerability varies {effect} on {data} than on {simple}",
     xlabel="mean TPR minus FPR",
     ylabel="spread of TPR minus FPR",

@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): earlier epochs of SGD, *at matched AUC*, that is
-#    where RMIA has the same AUC as after training with SAM.
+# 1. *Early stopping* (decides whether SAM beats less training): earlier epochs of SGD, *at matched
+#    AUC*, that is where RMIA has the same AUC as after training with SAM.
 # 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
 
 # %% tags=["parameters"]
@@ -150,8 +150,8 @@ report.curves(
     points,
     "epoch",
     hue="optimizer",
-    null=0.0,
-    level="no leak",
+    reference=0.0,
+    reference_label="no leak",
     title=f"After training, networks with SAM leak {effect} with SGD",
     ylabel="mean TPR minus FPR of LiRA",
 )
@@ -165,7 +165,7 @@ stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
 effect = report.effect(stopping, "more", "less", "not significantly more")
 report.tradeoff(
     comparison.frontier("RMIA"),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, SAM is {effect} accurate than early stopping of SGD",
     xlabel="test accuracy",
     ylabel="AUC of RMIA",

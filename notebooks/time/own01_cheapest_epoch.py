@@ -20,8 +20,10 @@
 #
 # **Controls.** Signal and exposure share no shadow model.
 #
-# 1. *LiRA at the same epoch*, on other networks, as the signal (decides the first answer).
-# 2. *All samples* (decides the second answer): early stopping lowers everyone's exposure.
+# 1. *LiRA at the same epoch*, on other networks, as the signal (decides whether the loss is a good
+#    early sign).
+# 2. *All samples* (decides whether early stopping protects the most exposed): early stopping
+#    lowers everyone's exposure.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -166,8 +168,8 @@ report.curves(
     points,
     "epoch",
     hue="signal",
-    null=0.0,
-    level="chance",
+    reference=0.0,
+    reference_label="chance",
     title=f"Until epoch {cheap} the loss predicts final exposure {effect} than LiRA",
     ylabel="rank correlation with final exposure",
 )
@@ -206,8 +208,8 @@ report.curves(
     points,
     "epoch",
     hue="samples",
-    null=1.0,
-    level="exposure after training",
+    reference=1.0,
+    reference_label="exposure after training",
     title=f"At epoch {stop}, the most exposed samples have {effect} than all samples",
     ylabel="part of the final exposure",
 )

@@ -19,8 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides the second answer): networks on harder data have a wider gap (loss
-#    on non-members minus loss on members), which alone could explain the leakage.
+# 1. *Equal gap in loss* (decides whether harder data leak more than by their fit): networks on
+#    harder data have a wider gap (loss on non-members minus loss on members), which alone could
+#    explain the leakage.
 # 2. *Permuted membership*: the same attack where there is nothing to find.
 
 # %% tags=["parameters"]
@@ -161,9 +162,9 @@ report.tradeoff(
     "gap",
     "vulnerability",
     hue="data",
-    null=0.0,
-    level="no leak",
-    better="",
+    reference=0.0,
+    reference_label="no leak",
+    corner_label="",
     title=f"At an equal gap in loss, TPR minus FPR is {effect} on {data}",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",

@@ -12,7 +12,7 @@ from PIL import Image
 
 from leak_atlas import BadInput
 from leak_atlas.engine import store
-from leak_atlas.explore import charts, instrument
+from leak_atlas.explore import charts, instrument, vega
 from leak_atlas.explore.instrument import Choice, Description, Instrument, Pointer
 from leak_atlas.recipe import Anatomy, Data, Model
 from tests.explore.conftest import text
@@ -57,10 +57,10 @@ class Toy(Description):
         return [f"{len(rows.get('cells', []))} cells, epoch {state.get('epoch')}."]
 
     def chart(self, state: dict[str, Any], rows: Any, narrow: bool) -> dict[str, Any]:
-        cell = charts.selection("cell", "rect", epoch=state["epoch"])
-        axes = charts.by("epoch:O"), charts.by("part:N")
-        shown = charts.heat(charts.rows("cells"), [cell], *axes, "datum.part", width=100)
-        return charts.page([charts.side_by_side({"A: toy": shown}, narrow)], "a toy")
+        cell = vega.selection("cell", "rect", epoch=state["epoch"])
+        axes = vega.by("epoch:O"), vega.by("part:N", sort=["stem"])
+        shown = charts.heat(vega.rows("cells"), [cell], *axes, "datum.part", 100)
+        return vega.page([vega.side_by_side({"A: toy": shown}, narrow)], "a toy")
 
 
 def put(width: int) -> None:

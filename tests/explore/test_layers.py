@@ -11,8 +11,9 @@ import vl_convert
 
 from leak_atlas import BadInput
 from leak_atlas.engine import store
-from leak_atlas.explore import charts, instrument, layers
+from leak_atlas.explore import instrument, records
 from leak_atlas.explore.instrument import Instrument
+from leak_atlas.explore.layers import Layers
 from leak_atlas.explore.probe import BOTH, FIELDS, MEASURES, ONE, SHOWN
 from leak_atlas.explore.setting import FACTORS, Setting
 from leak_atlas.localization import disparity
@@ -76,7 +77,7 @@ def put(setting: Setting, start: int, shift: float = 1.0) -> None:
 def app(own_outputs: Any) -> Instrument:
     put(FIRST, 0)
     put(SECOND, 100, 0.0)
-    return layers.explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
+    return Instrument(Layers(FIRST, SECOND, MOMENTS, OBJECTIVES))
 
 
 def cell(app: Instrument, **place: Any) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def test_a_cell_says_what_it_means(app: Instrument) -> None:
 
 def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
     pair = result(0, STAGES, 1.0)
-    means = charts.ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
+    means = records.ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
     aucs = disparity.areas([pair["euclidean"]], [pair["seen_b"]])[0]
     assert means == pytest.approx(aucs)
 
@@ -120,7 +121,7 @@ def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
 def test_pictures_are_those_that_carry_the_cell(app: Instrument) -> None:
     found = cell(app)
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    placed = np.array([charts.ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
+    placed = np.array([records.ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
     unseen = ~np.array([p["seen_b"] for p in pairs])
     mean = np.ma.masked_array(placed, ~unseen).mean(axis=0).filled(-1)
     assert found["rank"] == pytest.approx(sorted(mean, reverse=True)[:SHOWN], abs=0.51)
@@ -153,7 +154,7 @@ def test_a_side_that_is_not_stored_is_said_and_the_other_shown(app: Instrument) 
 
 def test_an_epoch_that_is_not_stored_has_no_column(app: Instrument) -> None:
     store.discard(FIRST.distances()[0].key)
-    app = layers.explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
+    app = Instrument(Layers(FIRST, SECOND, MOMENTS, OBJECTIVES))
     own = [row for row in app.rows["cells"] if row["side"] == "A" and row["measure"] == "distance"]
     assert {row["epoch"] for row in own} == {5}
 
@@ -174,7 +175,7 @@ def test_the_figure_is_valid(app: Instrument, narrow: str) -> None:
 
 
 def test_every_factor_can_be_chosen_on_either_side() -> None:
-    offered = {each.name for each in layers.Layers(FIRST, SECOND).choices}
+    offered = {each.name for each in Layers(FIRST, SECOND).choices}
     assert len(offered) == 2 * len(FACTORS) + 1
 
 

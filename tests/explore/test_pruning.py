@@ -132,7 +132,7 @@ def test_what_is_removed_of_a_stage_counts_its_weights(app: Instrument) -> None:
     found = {row["part"]: row for row in app.rows["layers"] if row["at"] == 0.6}
     assert found["stem"]["removed"] == 50 and found["head"]["removed"] == 0
     assert found["stage1"]["removed"] == pytest.approx(100 * 120 / 210, abs=0.01)
-    assert found["stage1"]["meaning"] == "60 % of its filters are removed whole"
+    assert found["stage1"]["meaning"] == "60 % of its filters are removed entirely"
 
 
 def test_what_is_missing_is_offered(app: Instrument) -> None:

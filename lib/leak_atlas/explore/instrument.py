@@ -23,7 +23,8 @@ An explorer is a `Description` of data and charts, and nothing else:
   without a kernel. So rows hold what every value of the pointers shows.
 
 The same description makes the notebook's widget (here), its static picture (`Instrument.picture`)
-and the page of the site (`page.py`). `charts.py` has the pieces of which figures are made.
+and the page of the site (`page.py`). Figures are made of the pieces in `charts.py` and `vega.py`,
+rows of those in `records.py`.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ import ipywidgets as widgets
 
 from leak_atlas import BadInput, nearest
 from leak_atlas.engine import files, store
-from leak_atlas.explore.charts import Chart
 from leak_atlas.explore.click import Offer
 from leak_atlas.explore.look import COLOURS, OPEN, STORED, status
+from leak_atlas.explore.records import Row
+from leak_atlas.explore.vega import Chart
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.recipe import Step
 from leak_atlas.report import live
@@ -56,12 +58,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 State: TypeAlias = dict[str, Any]
-Rows: TypeAlias = Mapping[str, list[dict[str, Any]]]  # tidy rows by the name of their data set
+Rows: TypeAlias = Mapping[str, list[Row]]  # tidy rows by the name of their data set
 
 KEPT = 8  # states whose rows are kept
 LOST = (
     '<p class="leak-atlas-lost" role="alert" hidden>Python does not answer: it is busy, or its'
-    " kernel is lost. What is shown stays alive; to choose something else, load this page anew.</p>"
+    " kernel is lost. The figure still answers; to choose something else, reload this page.</p>"
 )
 
 
@@ -97,6 +99,11 @@ class Pointer:
     slider: bool = False  # else a list
     play: bool = False  # runs over the values
     hidden: bool = False  # moved by clicks alone
+
+
+def sample_pointer(start: str) -> Pointer:
+    """The chosen sample, which clicks on pictures move: see `charts.chosen_sample`."""
+    return Pointer("sample", "sample_sample", [], start, hidden=True)
 
 
 class Description(ABC):
@@ -425,7 +432,7 @@ class Instrument(widgets.VBox):
             if place := os.environ.get("LEAK_ATLAS_FIGURES"):  # a batch's, which makes a page
                 from leak_atlas.explore.page import packet
 
-                files.write(live.packet(Path(f"{place}.html")), packet(self.of, self.state))
+                files.write_text(live.packet(Path(f"{place}.html")), packet(self.of, self.state))
         return made
 
     def _export(self) -> None:

@@ -8,7 +8,7 @@ unseen samples, over 100.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from leak_atlas import audit
 from leak_atlas.audit import Estimate
 from leak_atlas.data import readers
-from leak_atlas.explore import charts
+from leak_atlas.explore import records
+from leak_atlas.explore.records import Row
 from leak_atlas.explore.setting import Setting
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Arrays
@@ -24,29 +25,50 @@ from leak_atlas.recipe import registry
 
 MEASURES = {
     "distance": "Euclidean distance of the features in M_all and in M_h1 (the paper's)",
-    "distance after rotation": "what the best rotation of channels leaves of the distance",
-    "direction": "1 - cosine of the features in M_all and in M_h1",
+    "distance after rotation": "distance that remains after the best rotation of the channels",
+    "direction": "1 − cosine similarity of the features in M_all and in M_h1",
     "length": "length of the features in M_h1",
-    "length difference": "length of the features in M_all minus that in M_h1",
-    "membership probe": "how little an attack on M_h1's features takes the sample for a member",
+    "length difference": "length of the features in M_all, minus their length in M_h1",
+    "membership probe": "negative score of a membership attack on M_h1's features",
 }
 FIELDS = {"distance": "euclidean", "distance after rotation": "aligned"}  # of results
-BOTH, ONE = "seen by both networks", "seen by M_all alone"
+BOTH, ONE = "seen by both networks", "seen by M_all only"
 SHOWN = 9  # samples in a strip
 CLASSES = 12  # at most so many are shown one by one
-Row: TypeAlias = dict[str, Any]
-Values: TypeAlias = Sequence[tuple[NDArray, NDArray[np.bool_], NDArray]]  # see `_values`
 
 
-def _values(results: Sequence[Arrays], measure: str) -> Values:
-    """Of each pair: a value of each part and sample `(P, n)`, which samples M_h1 has seen, and
-    their index in the data set.
+@dataclass(frozen=True)
+class Values:
+    """A measure of one pair of networks: a value of each part and sample `(P, n)`, which samples
+    M_h1 has seen `(n,)`, and their places among all samples of the probe `(n,)`.
     """
-    if measure == "membership probe":
-        return [(-each["scores"], each["member"], each["index"]) for each in results]
-    values, seen = disparity.read(results, FIELDS.get(measure, measure))
-    index = [each["index"][each["seen_a"]] for each in results]
-    return list(zip(values, seen, index, strict=True))
+
+    value: NDArray
+    seen: NDArray[np.bool_]
+    place: NDArray
+
+
+def _values(results: Sequence[Arrays], measure: str, index: NDArray) -> list[Values]:
+    """The values of each pair; `index (N,)` are all samples of the probe."""
+    pairs = []
+    for each in results:
+        if measure == "membership probe":
+            value, seen, samples = -each["scores"], each["member"], each["index"]
+        else:
+            (value,), (seen,) = disparity.read([each], FIELDS.get(measure, measure))
+            samples = each["index"][each["seen_a"]]
+        pairs.append(Values(value, seen, np.searchsorted(index, samples)))
+    return pairs
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Ranks of each sample `(epochs, P, N)`, mean over the pairs whose M_h1 has not seen it, and
+    over the others; NaN where there is none.
+    """
+
+    unseen: NDArray
+    seen: NDArray
 
 
 class Side:
@@ -55,94 +77,93 @@ class Side:
     def __init__(
         self, setting: Setting, found: Mapping[str, Mapping[int, Sequence[Arrays]]]
     ) -> None:
+        """`found` are the results of a probe by kind and epoch."""
         self.data = setting.data
         first = next(iter(found["distance"].values()))[0]
         self.parts = bytes(first["parts"]).decode().split("\n")
-        self.epochs = sorted({epoch for by_epoch in found.values() for epoch in by_epoch})
+        self.epochs = sorted(set().union(*found.values()))
         self.index = np.unique(first["index"])
+        self._labels = self._shown_labels()
+        self.cells: list[Row] = []
+        self._ranks: dict[str, Ranks] = {}
+        for measure in MEASURES:
+            if measure in found:
+                self._measure(measure, found[measure])
+            elif measure in disparity.MEASURES:
+                self._measure(measure, found["distance"])
+
+    def _shown_labels(self) -> NDArray:
+        """The class of each sample, `(N,)`; all 0 where there are too many classes."""
         labels = readers.load(self.data.name, self.data.pixels).labels[self.index]
         many = len(registry.find(self.data.name).classes) > CLASSES
-        self._labels = np.zeros_like(labels) if many else labels
-        self.cells: list[Row] = []
-        self._paths: dict[str, tuple[NDArray, NDArray]] = {}
-        for measure in MEASURES:
-            kind = measure if measure in found else "distance"
-            if kind == measure or measure in disparity.MEASURES:
-                self._measure(measure, found[kind])
+        return np.zeros_like(labels) if many else labels
 
     def _measure(self, measure: str, found: Mapping[int, Sequence[Arrays]]) -> None:
-        """Adds a measure's cells, and the ranks of all samples when unseen and when seen."""
+        """Adds a measure's cells, and the ranks of all samples."""
         shape = len(self.epochs), len(self.parts), len(self.index)
-        ranks = np.full((2, *shape), np.nan)
+        ranks = Ranks(np.full(shape, np.nan), np.full(shape, np.nan))
         for epoch, results in found.items():
-            pairs = _values(results, measure)
-            place = self.epochs.index(epoch)
-            ranks[:, place] = self._ranks(pairs)
+            pairs = _values(results, measure, self.index)
+            at = self.epochs.index(epoch)
+            ranks.unseen[at], ranks.seen[at] = self._mean_ranks(pairs)
             by_class = self._by_class(pairs)
-            aucs = disparity.profile(
-                [values for values, *_ in pairs], [seen for _, seen, _ in pairs]
-            )
-            for row, (part, auc) in enumerate(zip(self.parts, aucs, strict=True)):
-                where = {"measure": measure, "epoch": epoch, "part": part}
-                unseen = ranks[0, place, row]
-                cell = where | self._cell(row, auc, pairs, unseen)
-                self.cells.append(cell | {"by_class": charts.listed(by_class[row], 3)})
-        self._paths[measure] = ranks[0].reshape(-1, shape[2]), ranks[1].reshape(-1, shape[2])
+            aucs = disparity.profile([each.value for each in pairs], [each.seen for each in pairs])
+            for row, part in enumerate(self.parts):
+                cell = {"measure": measure, "epoch": epoch, "part": part}
+                cell |= self._cell(row, aucs[row], pairs, ranks.unseen[at, row])
+                cell["by_class"] = records.rounded(by_class[row], 3)
+                self.cells.append(cell)
+        self._ranks[measure] = ranks
 
-    def _ranks(self, pairs: Values) -> NDArray:
-        """Ranks `(2, P, n)` of each sample, mean over the pairs whose M_h1 has not seen it, and
-        over the others; NaN where there is none.
-        """
-        total = np.zeros((2, len(self.parts), len(self.index)))
-        count = np.zeros((2, 1, len(self.index)))
-        for values, seen, index in pairs:
-            known = np.searchsorted(self.index, index)
-            own = charts.ranks(values, seen)
-            for group, chosen in enumerate((~seen, seen)):
-                total[group][:, known[chosen]] += own[:, chosen]
-                count[group][:, known[chosen]] += 1
-        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+    def _mean_ranks(self, pairs: Sequence[Values]) -> tuple[NDArray, NDArray]:
+        """Ranks of each sample `(P, N)` as `Ranks` has them, when unseen and when seen."""
+        ranks = np.zeros((len(pairs), len(self.parts), len(self.index)))
+        unseen = np.zeros((len(pairs), 1, len(self.index)), bool)
+        seen = unseen.copy()
+        for pair, each in enumerate(pairs):
+            ranks[pair][:, each.place] = records.ranks(each.value, each.seen)
+            unseen[pair, 0, each.place] = ~each.seen
+            seen[pair, 0, each.place] = each.seen
+        return records.mean_where(ranks, unseen), records.mean_where(ranks, seen)
 
-    def _cell(self, row: int, auc: Estimate, pairs: Values, unseen: NDArray) -> Row:
-        """What one cell shows; `unseen` are its samples' ranks."""
-        values = np.concatenate([values[row] for values, *_ in pairs])
-        seen = np.concatenate([seen for _, seen, _ in pairs])
-        sign = 1 if auc.value >= 0.5 else -1
-        carriers = np.argsort(-sign * unseen, kind="stable")[:SHOWN]  # NaN stands last
-        carriers = carriers[~np.isnan(unseen[carriers])]
-        return (
-            charts.interval(auc)
-            | {"meaning": charts.meaning(auc, "unseen samples have", "values here")}
-            | charts.histogram(values, {BOTH: seen, ONE: ~seen})
-            | {
-                "sample": [self._sample(at) for at in carriers],
-                "rank": charts.listed(unseen[carriers]),
-            }
-        )
+    def _cell(self, row: int, auc: Estimate, pairs: Sequence[Values], ranks: NDArray) -> Row:
+        """What the cell of a part shows; `ranks (N,)` are those of unseen samples."""
+        values = np.concatenate([each.value[row] for each in pairs])
+        seen = np.concatenate([each.seen for each in pairs])
+        known = np.flatnonzero(~np.isnan(ranks))
+        downwards = -ranks[known] if auc.value >= 0.5 else ranks[known]
+        carriers = known[np.argsort(downwards, kind="stable")[:SHOWN]]
+        return {
+            **records.interval(auc),
+            "meaning": records.meaning(auc, "unseen samples have", "values here"),
+            **records.histogram(values, {BOTH: seen, ONE: ~seen}),
+            "sample": [records.sample_name(self.data, at) for at in self.index[carriers]],
+            "rank": records.rounded(ranks[carriers]),
+        }
 
-    def _by_class(self, pairs: Values) -> NDArray:
+    def _by_class(self, pairs: Sequence[Values]) -> NDArray:
         """AUC of each part in each class and pair, `(P, classes * pairs)`; NaN where a class lacks
         seen or unseen samples.
         """
-        made = np.full((len(self.parts), len(np.unique(self._labels)), len(pairs)), np.nan)
-        for place, label in enumerate(np.unique(self._labels)):
-            for pair, (values, seen, index) in enumerate(pairs):
-                own = self._labels[np.searchsorted(self.index, index)] == label
-                if 0 < seen[own].sum() < own.sum():
-                    made[:, place, pair] = audit.auc(values[:, own], ~seen[own])
-        return made.reshape(len(self.parts), -1)
-
-    def _sample(self, at: int) -> str:
-        return f"{self.data.name} {self.index[at]}"
+        classes = np.unique(self._labels)
+        aucs = np.full((len(self.parts), len(classes), len(pairs)), np.nan)
+        for pair, each in enumerate(pairs):
+            labels = self._labels[each.place]
+            for number, label in enumerate(classes):
+                own = labels == label
+                unseen = ~each.seen[own]
+                if unseen.any() and not unseen.all():
+                    aucs[:, number, pair] = audit.auc(each.value[:, own], unseen)
+        return aucs.reshape(len(self.parts), -1)
 
     def path(self, measure: str, sample: str) -> Row | None:
         """A sample's ranks over epochs and parts, when unseen and when seen; None where it is not
         of this side.
         """
-        name, _, index = sample.rpartition(" ")
-        at = int(np.searchsorted(self.index, int(index)))
-        known = name == self.data.name and measure in self._paths and at < len(self.index)
-        if not known or self.index[at] != int(index):
+        index = records.sample_index(sample)
+        (places,) = np.nonzero(self.index == index)
+        ranks = self._ranks.get(measure)
+        if ranks is None or not len(places) or sample != records.sample_name(self.data, index):
             return None
-        unseen, seen = self._paths[measure]
-        return {"unseen": charts.listed(unseen[:, at]), "seen": charts.listed(seen[:, at])}
+        unseen, seen = ranks.unseen[..., places[0]], ranks.seen[..., places[0]]
+        return {"unseen": records.rounded(unseen.ravel()), "seen": records.rounded(seen.ravel())}

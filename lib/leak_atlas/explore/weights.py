@@ -17,18 +17,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.engine import selection
-from leak_atlas.explore import charts, shelf
-from leak_atlas.explore.charts import Chart, Measure, by
+from leak_atlas.explore import charts, records, shelf, vega
+from leak_atlas.explore.charts import Measure
 from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
+from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
+from leak_atlas.explore.vega import Chart, by
 from leak_atlas.localization import score_maps
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import (
@@ -61,9 +65,9 @@ class Weights(Description):
     title = "Which weights does a score select?"
     question = "Which weights does a score select, and what does rewinding them do to accuracy and leakage?"
     hint = (
-        "A number is the selected share of these weights, divided by r: chance gives 1. A number in"
-        " brackets could be chance. Point at a cell to read its interval. Click it to see accuracy and"
-        " leakage after rewinding the share r of all weights. Play runs over r."
+        "A number is the selected share of a cell's weights, divided by r: chance gives 1. A number in"
+        " brackets could be chance: its 95 % interval contains 1. Point at a cell to read its interval. Click"
+        " it to see accuracy and leakage after rewinding the share r of all weights. Play runs over r."
     )
 
     def __post_init__(self) -> None:
@@ -71,12 +75,12 @@ class Weights(Description):
         self._rates = sorted({*RATES, self.rate})
         self.rewound = cache(self._rewound)
         scores = {name: name for name in self.criteria}
-        first, second = self.compared
         rates = {f"{rate:g}": rate for rate in self._rates}
         rows = {name: name for name in ("stages", "layer types", "tensors")}
-        self.choices = [
-            Choice("A_score", scores, first, side="A", label="score"),
-            Choice("B_score", scores, second, side="B", label="score"),
+        self.choices = []
+        for letter, score in zip(COLOURS, self.compared, strict=True):
+            self.choices.append(Choice(f"{letter}_score", scores, score, letter, "score"))
+        self.choices += [
             Choice("rows", rows, label="rows of the maps"),
             Choice("train_at", rates, f"{self.rate:g}", label="train at r ="),
             Choice("defence", self.defences, label="trained with", more=True),
@@ -105,17 +109,15 @@ class Weights(Description):
     def measured(self, state: State, rates: Sequence[float]) -> dict[Any, Measured]:
         """Signals and attack by side and r, and those of the references."""
         defence = state["defence"]
-        networks: dict[Any, Population] = {
-            (letter, rate): self.rewound(state[f"{letter}_score"], rate, defence)
-            for letter in COLOURS
-            for rate in rates
-        }
+        networks: dict[Any, Population] = {}
+        for letter, rate in product(COLOURS, rates):
+            networks[letter, rate] = self.rewound(state[f"{letter}_score"], rate, defence)
         for name, models in self.references(defence).items():
             networks[name, None] = models
-        return {
-            place: shelf.measured(models, self.attackers, state["attack"])
-            for place, models in networks.items()
-        }
+        measured = {}
+        for place, models in networks.items():
+            measured[place] = shelf.measured(models, self.attackers, state["attack"])
+        return measured
 
     def beforehand(self, rates: Sequence[float]) -> list[Any]:
         """All scores, and what comes of rewinding by the first two: of the first view."""
@@ -129,17 +131,17 @@ class Weights(Description):
     def marks(self, state: State, side: str) -> list[Any]:
         rate = self.value(state, "train_at")
         measured = self.measured(state, [rate])
-        return [measured[letter, rate][1] for letter in side or COLOURS]
+        return [measured[letter, rate].attack for letter in side or COLOURS]
 
     def published(self) -> dict[str, State]:
         first, second = self.compared
-        names = [first, *(name for name in self.criteria if name not in self.compared)]
-        return {f"{name} and {second}": {"A_score": name} for name in names}
+        others = [name for name in self.criteria if name not in self.compared]
+        return {f"{name} and {second}": {"A_score": name} for name in (first, *others)}
 
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
-        cells: list[dict[str, Any]] = []
+        cells: list[Row] = []
         for letter in COLOURS:
             scores = self.scores(state[f"{letter}_score"])
             own = self._shelf.derived(selected, scores, state["rows"], tuple(self._rates)) or []
@@ -149,77 +151,93 @@ class Weights(Description):
         outcomes = self._shelf.outcomes(self.measured(state, self._rates))
         return {"cells": cells, "outcomes": outcomes}
 
-    # ------------------------------------------------------------ figure
+    # ------------------------------------------------------------ words
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
-        parts = charts.values(rows["cells"], "part")
-        here = [row for row in rows["cells"] if row["at"] == self.rate]
-        part = max(here, key=itemgetter("times"))["part"]
+        here = records.select(rows["cells"], at=self.rate)
+        most = max(here, key=itemgetter("times"))
+        parts = records.values(rows["cells"], "part")
+        title = "r, share rewound"
         return [
-            Pointer(
-                "r", "cell_at", self._rates, self.rate, "r, share rewound", slider=True, play=True
-            ),
-            Pointer("part", "cell_part", parts, part, label=state["rows"][:-1]),
+            Pointer("r", "cell_at", self._rates, self.rate, title, slider=True, play=True),
+            Pointer("part", "cell_part", parts, most["part"], _part(state)),
         ]
 
     def sentences(self, state: State, rows: Rows) -> list[str]:
-        said = []
+        texts = []
         for letter in COLOURS:
             name = f"{letter} ({state[f'{letter}_score']})"
-            cells = [row for row in rows.get("cells", []) if row["side"] == letter]
-            said += [] if cells else [f"{name} is not stored yet."]
-            for cell in cells:
-                if cell["at"] == state["r"] and cell["part"] == state["part"]:
-                    times = f"{cell['times']:.1f} times chance"
-                    interval = f"95 % interval {cell['low']:.1f} to {cell['high']:.1f}"
-                    said.append(f"{name} selects {cell['meaning']}: {times}, {interval}.")
+            cells = records.select(rows.get("cells", []), side=letter)
+            if not cells:
+                texts.append(f"{name} is not stored yet.")
+                continue
+            for cell in records.select(cells, at=state["r"], part=state["part"]):
+                times = records.sentence(cell, "times", "Selected share divided by r:", digits=1)
+                texts.append(f"{name} selects {cell['meaning']}. {times}.")
         if rows:
-            said += shelf.sentences(rows["outcomes"], state["r"], f"r = {state['r']:g}")
-        return said
+            texts += shelf.sentences(rows["outcomes"], state["r"], f"r = {state['r']:g}")
+        return texts
+
+    # ------------------------------------------------------------ figure
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
-        parts = charts.values(rows["cells"], "part")
-        across = charts.columns("at", self._rates, "r, share of all weights")
-        names = {letter: state[f"{letter}_score"] for letter in COLOURS}
+        across = vega.columns("at", self._rates, "r, share of all weights")
+        parts = records.values(rows["cells"], "part")
         maps = charts.maps(
-            names,
-            "cells",
-            [charts.selection("cell", "rect", at=state["r"], part=state["part"])],
+            {letter: state[f"{letter}_score"] for letter in COLOURS},
+            vega.rows("cells"),
+            [vega.selection("cell", "rect", at=state["r"], part=state["part"])],
             across,
-            by("part:N", sort=parts, title=state["rows"][:-1]),
+            by("part:N", sort=parts, title=_part(state)),
             "datum.side + ', ' + datum.part + ', r = ' + datum.at",
+            270 if narrow else 400,
             TIMES,
-            width=270 if narrow else 400,
         )
         others = list(self.references(state["defence"]))
-        results = charts.outcomes(others, across, "cell_at", width=270 if narrow else 237)
-        lines = [charts.side_by_side(line, narrow) for line in (maps, results)]
-        return charts.page(lines, "weights that two scores select, and what rewinding does")
+        results = charts.outcomes(others, across, "cell_at", narrow)
+        lines = [vega.side_by_side(line, narrow) for line in (maps, results)]
+        return vega.page(lines, "weights that two scores select, and what rewinding does")
 
 
-def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> list[dict[str, Any]]:
+def _part(state: State) -> str:
+    """What a row of a map is: stage, layer type or tensor."""
+    return state["rows"].removesuffix("s")
+
+
+# ---------------------------------------------------------------- rows
+
+
+def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> list[Row]:
     """Of each row of a map, how many times chance a score selects of it; means over networks."""
     ranks = [selection.ranks(score_maps.maps(each)) for each in results]
-    size = sum(each.size for each in ranks[0].values())
+    total = sum(each.size for each in ranks[0].values())
     cells = []
     for part, tensors in _parts(score_maps.kinds(results[0]), rows).items():
         weights = sum(ranks[0][tensor].size for tensor in tensors)
         for rate in rates:
-            shares = np.zeros(len(ranks))
-            for network, own in enumerate(ranks):
-                chosen = [np.sum(own[tensor] < round(rate * size)) for tensor in tensors]
-                shares[network] = sum(chosen) / weights
-            times = charts.interval(audit.mean_ci(shares / rate), "times")
-            of = f"{100 * shares.mean():.3g} % of the {weights:,} weights of {part}"
-            cells.append({"part": part, "at": rate, "meaning": of} | times)
+            number = round(rate * total)
+            shares = np.array([_selected(each, tensors, number) for each in ranks]) / weights
+            times = audit.mean_ci(shares / rate)
+            share = f"{100 * shares.mean():.3g} % of the {weights:,} weights of {part}"
+            cell = {"part": part, "at": rate, "meaning": share}
+            cells.append(cell | records.interval(times, "times"))
     return cells
+
+
+def _selected(ranks: Mapping[str, NDArray], tensors: Sequence[str], number: int) -> int:
+    """How many of the `number` weights with the highest scores are in some tensors."""
+    return sum(int(np.sum(ranks[tensor] < number)) for tensor in tensors)
 
 
 def _parts(kinds: Mapping[str, str], rows: str) -> dict[str, list[str]]:
     """The tensors of each row of a map; `kinds` has the type of layer of each tensor."""
     parts: dict[str, list[str]] = {}
     for tensor, kind in kinds.items():
-        names = {"stages": tensor.partition(".")[0], "layer types": kind}
-        part = names.get(rows, tensor.removesuffix(".weight"))
+        if rows == "stages":
+            part = tensor.partition(".")[0]
+        elif rows == "layer types":
+            part = kind
+        else:
+            part = tensor.removesuffix(".weight")
         parts.setdefault(part, []).append(tensor)
     return parts

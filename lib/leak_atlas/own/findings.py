@@ -148,10 +148,10 @@ class Result:
         name = self.strongest(fpr)
         scores = self.scores[name]
         found_by = self.found_by(fpr)
-        found = np.flatnonzero(self.exposed(name, fpr))
-        order = np.argsort(-scores[found], kind="stable")
+        exposed = np.flatnonzero(self.exposed(name, fpr))
+        order = np.argsort(-scores[exposed], kind="stable")
         rows = []
-        for sample in found[order][:MOST]:
+        for sample in exposed[order][:MOST]:
             row: Row = {"index": str(self.arrays.places[sample])}
             row["class"] = int(self.arrays.labels[sample])
             row[f"score, {name}"] = float(scores[sample])
@@ -163,8 +163,8 @@ class Result:
     def most_caption(self, fpr: float = FPR) -> str:
         """What stands below `most`."""
         name = self.strongest(fpr)
-        found = f"{name} finds {self.exposed(name, fpr).sum():,} members at {percent(fpr)} FPR"
-        return f"{found}. Listed: the largest scores, at most {MOST}"
+        sentence = f"{name} finds {self.exposed(name, fpr).sum():,} members at {percent(fpr)} FPR"
+        return f"{sentence}. Listed: the largest scores, at most {MOST}"
 
     def luck(self, fpr: float = FPR) -> float:
         """Probability, at most, that some attack finds as many members at an FPR where no score
@@ -215,8 +215,8 @@ class Result:
             return f"{at} nothing can be measured: {outside:,} non-members are too few."
         if self.luck(fpr) > 0.05:
             return f"{at} no attack finds significantly more members than guessing does."
-        found = int(self.exposed(name, fpr).sum())
-        whom = f"{found:,} of the {scored:,} members that it can score"
+        count = int(self.exposed(name, fpr).sum())
+        whom = f"{count:,} of the {scored:,} members that it can score"
         return f"{at} {name} finds {whom}: TPR {self.tpr(fpr)[name]}."
 
     def _resolution(self, fpr: float) -> str:
@@ -252,10 +252,10 @@ class Result:
         """All that is measured, as plain values for JSON, and the `settings`."""
         rates = sorted({fpr, *rates})
         tprs = {f"{rate:g}": self.tpr(rate) for rate in rates}
-        found = {}
+        by_attack = {}
         for name in self.scores:
             members, outside = self._scored(name)
-            found[name] = {
+            by_attack[name] = {
                 "scored": {"members": members, "non_members": outside},
                 "auc": _plain(self.auc[name]),
                 "tpr": {rate: _plain(tpr[name]) for rate, tpr in tprs.items()},
@@ -265,7 +265,7 @@ class Result:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
             "accuracy": checks.accuracies(self.arrays),
-            "attacks": found,
+            "attacks": by_attack,
             "samples": {
                 "members": int(self.arrays.member.sum()),
                 "non_members": self.non_members,
@@ -292,9 +292,9 @@ class Result:
         }
         frame = pd.DataFrame(columns | self.scores, self.arrays.places)
         summary = json.dumps(self.summary(fpr, rates, **settings), indent=1, allow_nan=False)
-        files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
-        files.write(path, frame.rename_axis("index").to_csv())
-        files.write(path.with_suffix(".json"), f"{summary}\n")
+        files.make_folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
+        files.write_text(path, frame.rename_axis("index").to_csv())
+        files.write_text(path.with_suffix(".json"), f"{summary}\n")
         return path
 
 
