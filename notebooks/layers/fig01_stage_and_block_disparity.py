@@ -115,7 +115,8 @@ shows = report.effect(
 )
 report.histograms(
     {names[part]: panel for part, panel in panels.items()},
-    notes=notes,
+    ("seen by both", "seen only by M_all"),
+    notes,
     title=f"The disparity of stage 4 {shows} than those of stages 1 to 3",
     xlabel="Euclidean distance between the features of M_all and M_h1, first pair",
 )
