@@ -15,7 +15,7 @@ from typing import Any
 
 from leak_atlas import BadInput
 from leak_atlas.explore import charts, records, vega
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.look import COLOURS
 from leak_atlas.explore.probe import BOTH, MEASURES, ONE, SHOWN, Side
 from leak_atlas.explore.records import Row

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from leak_atlas import BadInput
-from leak_atlas.explore.instrument import Description, State, figure
+from leak_atlas.explore.description import Description, State, figure
 
 
 def packet(of: Description, state: State) -> str:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from leak_atlas import audit
 from leak_atlas.explore import charts, records, shelf, vega
 from leak_atlas.explore.charts import Measure
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.exposed import ALL, GROUPS, SHOWN, Exposed, path_rows
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.look import COLOURS
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf

@@ -21,8 +21,8 @@ import numpy as np
 
 from leak_atlas.data import readers
 from leak_atlas.explore import charts, look, records, shelf, vega
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.exposed import MEMBERS, OTHERS, Scores, mean_ranks
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
 from leak_atlas.explore.vega import PICTURES, Chart, by, mark, on, silent

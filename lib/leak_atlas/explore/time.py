@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.explore import charts, look, records, vega
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.shelf import Shelf
 from leak_atlas.explore.vega import PICTURES, Chart, by, calculate, mark, on, silent
 from leak_atlas.localization import over_time, trajectories

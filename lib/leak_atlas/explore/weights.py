@@ -28,7 +28,7 @@ from leak_atlas import audit
 from leak_atlas.engine import selection
 from leak_atlas.explore import charts, records, shelf, vega
 from leak_atlas.explore.charts import Measure
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
