@@ -89,11 +89,12 @@ class Shelf:
         """Rows of `charts.outcomes` for what is stored, by side and place (None: any)."""
         rows = []
         for (side, at), (signals, attack) in measured.items():
-            outcome = self.outcome(signals, attack) or {}
+            outcome = self.outcome(signals, attack)
+            if not outcome:
+                continue
             for measure, name in OUTCOMES.items():
-                if name in outcome:
-                    row = {"side": side, "at": at, "measure": measure}
-                    rows.append(row | records.interval(outcome[name], "value"))
+                row = {"side": side, "at": at, "measure": measure}
+                rows.append(row | records.interval(outcome[name], "value"))
         return rows
 
 
@@ -117,5 +118,6 @@ def sentences(
     texts = []
     for side, own in found.items():
         name = f"{side} at {place}" if place and side in COLOURS else side
-        texts.append(f"{name}: {', '.join(own) or 'not trained yet'}.")
+        outcome = ", ".join(own) or "not trained yet"
+        texts.append(f"{name}: {outcome}.")
     return texts

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from operator import itemgetter
 from typing import Any
 
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.engine import selection
-from leak_atlas.explore import charts, records, shelf, vega
+from leak_atlas.explore import charts, look, records, shelf, vega
 from leak_atlas.explore.charts import Measure
 from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
@@ -87,6 +86,10 @@ class Weights(Description):
             Choice("attack", self.attackers, more=True),
         ]
 
+    def _compared(self, state: State) -> dict[str, str]:
+        """The scores of A and B."""
+        return {letter: state[f"{letter}_score"] for letter in COLOURS}
+
     # ------------------------------------------------------------ recipes
 
     def scores(self, name: str) -> tuple[Score, ...]:
@@ -110,8 +113,9 @@ class Weights(Description):
         """Signals and attack by side and r, and those of the references."""
         defence = state["defence"]
         networks: dict[Any, Population] = {}
-        for letter, rate in product(COLOURS, rates):
-            networks[letter, rate] = self.rewound(state[f"{letter}_score"], rate, defence)
+        for letter, score in self._compared(state).items():
+            for rate in rates:
+                networks[letter, rate] = self.rewound(score, rate, defence)
         for name, models in self.references(defence).items():
             networks[name, None] = models
         measured = {}
@@ -125,8 +129,9 @@ class Weights(Description):
         return [scores, self.measured(self.start, rates)]
 
     def steps(self, state: State) -> list[Any]:
-        scores = [self.scores(state[f"{letter}_score"]) for letter in COLOURS]
-        return [*scores, self.measured(state, [self.value(state, "train_at")])]
+        rate = self.value(state, "train_at")
+        scores = [self.scores(name) for name in self._compared(state).values()]
+        return [*scores, self.measured(state, [rate])]
 
     def marks(self, state: State, side: str) -> list[Any]:
         rate = self.value(state, "train_at")
@@ -136,15 +141,19 @@ class Weights(Description):
     def published(self) -> dict[str, State]:
         first, second = self.compared
         others = [name for name in self.criteria if name not in self.compared]
-        return {f"{name} and {second}": {"A_score": name} for name in (first, *others)}
+        states = {}
+        for name in (first, *others):
+            states[f"{name} and {second}"] = {"A_score": name}
+        return states
 
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
         cells: list[Row] = []
-        for letter in COLOURS:
-            scores = self.scores(state[f"{letter}_score"])
-            own = self._shelf.derived(selected, scores, state["rows"], tuple(self._rates)) or []
+        given = state["rows"], tuple(self._rates)
+        for letter, name in self._compared(state).items():
+            scores = self.scores(name)
+            own = self._shelf.derived(selected, scores, *given) or []
             cells += [{"side": letter} | row for row in own]
         if not cells:
             return {}
@@ -165,8 +174,8 @@ class Weights(Description):
 
     def sentences(self, state: State, rows: Rows) -> list[str]:
         texts = []
-        for letter in COLOURS:
-            name = f"{letter} ({state[f'{letter}_score']})"
+        for letter, score in self._compared(state).items():
+            name = f"{letter} ({score})"
             cells = records.select(rows.get("cells", []), side=letter)
             if not cells:
                 texts.append(f"{name} is not stored yet.")
@@ -175,7 +184,8 @@ class Weights(Description):
                 times = records.sentence(cell, "times", "Selected share divided by r:", digits=1)
                 texts.append(f"{name} selects {cell['meaning']}. {times}.")
         if rows:
-            texts += shelf.sentences(rows["outcomes"], state["r"], f"r = {state['r']:g}")
+            rate = state["r"]
+            texts += shelf.sentences(rows["outcomes"], rate, f"r = {rate:g}")
         return texts
 
     # ------------------------------------------------------------ figure
@@ -184,7 +194,7 @@ class Weights(Description):
         across = vega.columns("at", self._rates, "r, share of all weights")
         parts = records.values(rows["cells"], "part")
         maps = charts.maps(
-            {letter: state[f"{letter}_score"] for letter in COLOURS},
+            self._compared(state),
             vega.rows("cells"),
             [vega.selection("cell", "rect", at=state["r"], part=state["part"])],
             across,
@@ -209,24 +219,33 @@ def _part(state: State) -> str:
 
 def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> list[Row]:
     """Of each row of a map, how many times chance a score selects of it; means over networks."""
-    ranks = [selection.ranks(score_maps.maps(each)) for each in results]
-    total = sum(each.size for each in ranks[0].values())
+    networks = [selection.ranks(score_maps.maps(each)) for each in results]
+    total = sum(ranks.size for ranks in networks[0].values())
+    kinds = score_maps.kinds(results[0])
     cells = []
-    for part, tensors in _parts(score_maps.kinds(results[0]), rows).items():
-        weights = sum(ranks[0][tensor].size for tensor in tensors)
+    for part, tensors in _parts(kinds, rows).items():
+        ranks = _ranks_in(networks, tensors)
+        weights = ranks.shape[1]
         for rate in rates:
-            number = round(rate * total)
-            shares = np.array([_selected(each, tensors, number) for each in ranks]) / weights
+            shares = np.mean(ranks < round(rate * total), axis=1)
             times = audit.mean_ci(shares / rate)
-            share = f"{100 * shares.mean():.3g} % of the {weights:,} weights of {part}"
-            cell = {"part": part, "at": rate, "meaning": share}
+            share = look.percent(shares.mean())
+            cell = {
+                "part": part,
+                "at": rate,
+                "meaning": f"{share} of the {weights:,} weights of {part}",
+            }
             cells.append(cell | records.interval(times, "times"))
     return cells
 
 
-def _selected(ranks: Mapping[str, NDArray], tensors: Sequence[str], number: int) -> int:
-    """How many of the `number` weights with the highest scores are in some tensors."""
-    return sum(int(np.sum(ranks[tensor] < number)) for tensor in tensors)
+def _ranks_in(networks: Sequence[Mapping[str, NDArray]], tensors: Sequence[str]) -> NDArray:
+    """The ranks of the weights of some tensors among all of a network, `(networks, weights)`."""
+    ranks = []
+    for network in networks:
+        flat = [network[tensor].ravel() for tensor in tensors]
+        ranks.append(np.concatenate(flat))
+    return np.stack(ranks)
 
 
 def _parts(kinds: Mapping[str, str], rows: str) -> dict[str, list[str]]:
