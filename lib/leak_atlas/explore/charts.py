@@ -145,7 +145,12 @@ def _words(of: Measure) -> dict[str, str]:
 
 def distribution(cells: Chart, groups: Mapping[str, str], x: str, **size: Any) -> Chart:
     """Groups of samples at the chosen cell, each a column of `records.histogram` with its colour."""
-    look = {"interpolate": "step-after", "fillOpacity": 0.25, "line": True, "strokeWidth": 1.5}
+    look = {
+        "interpolate": "step-after",
+        "fillOpacity": 0.25,
+        "line": True,
+        "strokeWidth": 1.5,
+    }
     scale = {"zero": False, "nice": False}
     area = mark(
         "area",
@@ -164,7 +169,13 @@ def curves(
     """A line for each of some columns of lists, `groups` with their colours: `value` along another
     such column.
     """
-    line = silent("line", look, x=x, y=y, color=group_colour(groups))
+    line = silent(
+        "line",
+        look,
+        x=x,
+        y=y,
+        color=group_colour(groups),
+    )
     unfolded = on(rows, unfold(along, *groups), fold([*groups], "group", "value"))
     return layers(unfolded, line)
 
@@ -178,8 +189,21 @@ def with_intervals(rows: Chart, x: Any, groups: Mapping[str, str], chance: float
     return layers(
         on(rows, calculate(interval="datum.low + ' to ' + datum.high")),
         silent("rule", DASHED, y={"datum": chance}),
-        mark("line", {"point": True}, x=x, y=value, color=colour, tooltip=tips),
-        silent("area", {"opacity": 0.15}, x=x, **ends, color=colour),
+        mark(
+            "line",
+            {"point": True},
+            x=x,
+            y=value,
+            color=colour,
+            tooltip=tips,
+        ),
+        silent(
+            "area",
+            {"opacity": 0.15},
+            x=x,
+            **ends,
+            color=colour,
+        ),
     )
 
 
@@ -227,8 +251,20 @@ def _points(others: Sequence[str], x: Any) -> list[Chart]:
     """The interval and the value of A and B in each column."""
     look = _outcome_look(others)
     place = {"x": x, "xOffset": by("side:N", scale={"domain": list(COLOURS)})}
-    line = mark("rule", {"strokeWidth": 2}, **place, **_outcome_interval(), **look)
-    point = mark("point", {"filled": True, "size": 60}, **place, y=_outcome("value"), **look)
+    line = mark(
+        "rule",
+        {"strokeWidth": 2},
+        **place,
+        **_outcome_interval(),
+        **look,
+    )
+    point = mark(
+        "point",
+        {"filled": True, "size": 60},
+        **place,
+        y=_outcome("value"),
+        **look,
+    )
     own = {"transform": where(f"indexof({list(COLOURS)}, datum.side) >= 0")}
     return [line | own, point | own]
 
@@ -292,7 +328,13 @@ def images(
 ) -> Chart:
     """Pictures, the columns `image`, at a `place`; a click chooses one, which gets a frame."""
     look = CLICKABLE | {"width": width, "height": height, "baseline": "middle"}
-    picture = mark("image", look, **place, url=by("image:N"), **encoding)
+    picture = mark(
+        "image",
+        look,
+        **place,
+        url=by("image:N"),
+        **encoding,
+    )
     picture["params"] = [sample]
     square = {
         "filled": False,
@@ -309,15 +351,40 @@ def images(
 def card(sample: Chart, lines: Sequence[str]) -> Chart:
     """The picture of one sample next to lines of text, each a Vega expression."""
     known = on(sample, calculate(lines=f"[{', '.join(lines)}]"))
-    square = {"width": 64, "height": 64, "x": 34, "y": 36}
+    square = {
+        "width": 64,
+        "height": 64,
+        "x": 34,
+        "y": 36,
+    }
     picture = silent("image", square, url=by("image:N"))
-    text = mark("text", {"align": "left", "x": 78, "y": 14, "lineHeight": 17}, text=by("lines:N"))
+    text = mark(
+        "text",
+        {
+            "align": "left",
+            "x": 78,
+            "y": 14,
+            "lineHeight": 17,
+        },
+        text=by("lines:N"),
+    )
     return layers(known, picture, text, width=280, height=76)
 
 
 def portrait(sample: Chart) -> Chart:
     """The picture of one sample, in the corner of a chart."""
-    look = {"width": 36, "height": 36, "align": "left", "baseline": "top"}
+    look = {
+        "width": 36,
+        "height": 36,
+        "align": "left",
+        "baseline": "top",
+    }
     place = {"x": {"value": 6}, "y": {"value": 0}}
     tips = [by("label:N")]
-    return sample | silent("image", look, **place, url=by("image:N"), tooltip=tips)
+    return sample | silent(
+        "image",
+        look,
+        **place,
+        url=by("image:N"),
+        tooltip=tips,
+    )

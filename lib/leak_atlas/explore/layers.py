@@ -362,7 +362,13 @@ def _classes(cell: Chart, setting: Setting, width: int) -> Chart:
     return vega.layers(
         on(cell, vega.unfold("by_class"), vega.calculate(label=label)),
         silent("rule", {"strokeDash": [3, 3]}, y={"datum": 0.5}),
-        mark("circle", {"size": 22, "color": vega.GREY}, **place, y=auc, tooltip=tips),
+        mark(
+            "circle",
+            {"size": 22, "color": vega.GREY},
+            **place,
+            y=auc,
+            tooltip=tips,
+        ),
         mark(
             "tick",
             {"thickness": 2.5, "color": vega.INK},

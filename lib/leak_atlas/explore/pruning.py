@@ -148,9 +148,9 @@ class Pruning(Description):
         removed: list[Row] = []
         for letter, level in product(COLOURS, [0.0, *self._sparsities]):
             place = {"side": letter, "at": level}
-            signals, attack = measured[letter, level] = self._side(state, letter, level)
-            data = self.setup.data
-            if found := self._shelf.derived(Exposed.of, [attack, signals[0]], data):
+            networks = self._side(state, letter, level)
+            measured[letter, level] = networks
+            if found := self._exposed(networks):
                 exposed[letter][level] = found
                 cells += [place | row for row in found.cells]
             if level:
@@ -170,6 +170,11 @@ class Pruning(Description):
             "outcomes": self._shelf.outcomes(measured),
             "pictures": records.portraits(self.setup.data, samples),
         }
+
+    def _exposed(self, networks: Measured) -> Exposed | None:
+        """Who is exposed; None where it is not stored."""
+        steps = [networks.attack, networks.signals[0]]
+        return self._shelf.derived(Exposed.of, steps, self.setup.data)
 
     # ------------------------------------------------------------ words
 
@@ -191,17 +196,20 @@ class Pruning(Description):
             return ["Nothing of this is stored yet."]
         at, who = state["sparsity"], state["who"]
         names = self._names(state)
+        chosen = {"at": at, "class": who}
         texts = []
-        for row in records.select(rows["cells"], at=at, **{"class": who}):
+        for row in records.select(rows["cells"], **chosen):
+            side = row["side"]
             auc = records.sentence(row, "auc", "AUC")
-            texts.append(f"{row['side']} ({names[row['side']]}), {who}: {auc}.")
+            texts.append(f"{side} ({names[side]}), {who}: {auc}.")
         return texts + shelf.sentences(rows["outcomes"], at, f"sparsity {at:g}")
 
     def _names(self, state: State) -> dict[str, str]:
         """What the sides are."""
         names = {}
         for letter in COLOURS:
-            names[letter] = f"{state[f'{letter}_pruner']}, {state[f'{letter}_defence']}"
+            pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
+            names[letter] = f"{pruner}, {defence}"
         return names
 
     # ------------------------------------------------------------ figure
@@ -268,19 +276,23 @@ def removed_rows(counts: Sequence[Arrays]) -> list[Row]:
     targets.
     """
     tensors = bytes(counts[0]["names"]).decode().split("\n")
-    stages = np.array([tensor.partition(".")[0] for tensor in tensors])
+    names = [tensor.partition(".")[0] for tensor in tensors]
     rows = []
-    for stage in dict.fromkeys(stages.tolist()):
-        own = stages == stage
-        weights = _removed(counts, own, "weights", "gone")
+    for stage in dict.fromkeys(names):
+        own = np.array(names) == stage
         filters = _removed(counts, own, "filters", "filters_gone").mean()
-        row = {"part": stage, "meaning": f"{filters:.0f} % of its filters are removed entirely"}
+        weights = _removed(counts, own, "weights", "gone")
         mean = audit.mean_ci(weights, bounds=(0, 100))
+        row = {
+            "part": stage,
+            "meaning": f"{filters:.0f} % of its filters are removed entirely",
+        }
         rows.append(row | records.interval(mean, "removed"))
     return rows
 
 
 def _removed(counts: Sequence[Arrays], own: NDArray, all_of: str, removed: str) -> NDArray:
     """Percentage of a stage, `own` of its tensors, that is removed of each target."""
-    total = max(counts[0][all_of][own].sum(), 1)
-    return 100 * np.array([each[removed][own].sum() for each in counts]) / total
+    total = counts[0][all_of][own].sum()
+    sums = [each[removed][own].sum() for each in counts]
+    return 100 * np.array(sums) / max(total, 1)

@@ -77,8 +77,12 @@ class Samples(Description):
     def window(self, state: State) -> Window:
         study = self.value(state, "data")
         members = study.setup.design.members(0) / study.data.classes
-        width = max(1, round(members * self.value(state, "width") / 9))
-        return Window(width, self.value(state, "step"), self.value(state, "order"))
+        width = round(members * self.value(state, "width") / 9)
+        return Window(
+            max(1, width),
+            self.value(state, "step"),
+            self.value(state, "order"),
+        )
 
     def ranking(self, state: State) -> Step:
         """The scores by which members are ordered."""
@@ -118,16 +122,17 @@ class Samples(Description):
         if not scores:
             return {}
         ranking, ordered = scores
-        index = ranking["index"]
         ranks = member_ranks(study, ordered, self.value(state, "order"))
         members = np.flatnonzero(ranks[0])
         rank = ranks[0, members]
+        index = ranking["index"][members]
+        names = [records.sample_name(study.data, at) for at in index]
+        pixels = readers.load(study.data.name, study.data.pixels).x[index]
+        near = nearest(pixels, NEIGHBOURS)
         visits = np.array(self.window(state).visits(rank.max(), study.fine_tuning))
-        names = [records.sample_name(study.data, at) for at in index[members]]
-        pixels = readers.load(study.data.name, study.data.pixels).x[index[members]]
         columns = {
             "sample": names,
-            "near": np.array(names)[nearest(pixels, NEIGHBOURS)],
+            "near": np.array(names)[near],
             "rank": rank,
             "score": ranking["score"][members],
             "visits": visits[rank - 1],
@@ -135,16 +140,21 @@ class Samples(Description):
         exposure: list[Row] = []
         measured = self.measured(state)
         for (name, _), networks in measured.items():
-            if results := self._shelf.results([networks.attack]):
-                exposed = Scores.of(results[0], index)
-                shares = exposed.ranks()
-                means = mean_ranks(exposed, shares)
-                columns[f"{name} in"] = means[MEMBERS][members].round()
-                columns[f"{name} out"] = means[OTHERS][members].round()
-                for at, mean in enumerate(means_by_rank(shares, ranks), start=1):
-                    row = {"group": name, "rank": at}
-                    exposure.append(row | records.interval(mean, "value"))
-        numbered = {"rank": range(1, len(visits) + 1), "visits": visits}
+            results = self._shelf.results([networks.attack])
+            if not results:
+                continue
+            exposed = Scores.of(results[0], ranking["index"])
+            shares = exposed.ranks()
+            means = mean_ranks(exposed, shares)
+            columns[f"{name} in"] = means[MEMBERS][members].round()
+            columns[f"{name} out"] = means[OTHERS][members].round()
+            for at, mean in enumerate(means_by_rank(shares, ranks), start=1):
+                row = {"group": name, "rank": at}
+                exposure.append(row | records.interval(mean, "value"))
+        numbered = {
+            "rank": range(1, len(visits) + 1),
+            "visits": visits,
+        }
         return {
             "members": records.records(columns),
             "pictures": records.portraits(study.data, names),
@@ -167,15 +177,15 @@ class Samples(Description):
     def sentences(self, state: State, rows: Rows) -> list[str]:
         if not rows:
             return ["The memorization scores are not stored yet."]
-        window, epochs = self.window(state), self.value(state, "data").fine_tuning
-        first = window.step * (state["epoch"] - 1) + 1
+        epoch, window = state["epoch"], self.window(state)
+        epochs = self.value(state, "data").fine_tuning
+        first = window.step * (epoch - 1) + 1
         last = first + window.width - 1
-        visits = np.array([row["visits"] for row in rows["members"]])
-        share = look.percent(visits.mean() / epochs)
+        visits = [row["visits"] for row in rows["members"]]
+        share = look.percent(np.mean(visits) / epochs)
         return [
-            f"In epoch {state['epoch']} of {epochs} of a round the window holds ranks {first} to"
-            f" {last} of each class. A round visits a member on average {share} as often as Base"
-            " does.",
+            f"In epoch {epoch} of {epochs} of a round the window holds ranks {first} to {last} of each"
+            f" class. A round visits a member on average {share} as often as Base does.",
             *_mean_exposure(rows),
             *shelf.sentences(rows["outcomes"], sides=COLOURS),
         ]
@@ -184,7 +194,8 @@ class Samples(Description):
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
         width, small = (300, 280) if narrow else (620, 320)
-        window, epochs = self.window(state), self.value(state, "data").fine_tuning
+        window = self.window(state)
+        epochs = self.value(state, "data").fine_tuning
         sample = charts.chosen_sample(state)
         scale = {"domain": [0.5, len(rows["ranks"]) + 0.5], "nice": False}
         rank = by("rank:Q", scale=scale, title="rank in the class")
@@ -196,11 +207,10 @@ class Samples(Description):
             "visits in a round (line: Base)": _visits(rows, epochs, rank, width),
             "mean exposure of members, %": exposure | {"width": width, "height": 150},
         }
+        alike = charts.strip(near, sample, TIPS[:1], small, NEIGHBOURS)
         right = {
             "the chosen member": charts.card(chosen, CARD),
-            "members that look most like it": charts.strip(
-                near, sample, TIPS[:1], small, NEIGHBOURS
-            ),
+            "members that look most like it": alike,
         }
         signals = vega.signals(epoch=state["epoch"], step=window.step, held=window.width)
         columns = vega.two_columns(left, right, narrow)
@@ -220,8 +230,8 @@ def _mean_exposure(rows: Rows) -> list[str]:
     for group, members in groups.items():
         text = f"Mean exposure of {len(members)} members {group}"
         for name in records.values(rows["exposure"], "group"):
-            mean = np.mean([row[f"{name} in"] for row in members])
-            text += f", {name}: {mean:.0f} %"
+            exposure = [row[f"{name} in"] for row in members]
+            text += f", {name}: {np.mean(exposure):.0f} %"
         sentences.append(f"{text}.")
     return sentences
 
@@ -245,7 +255,12 @@ CARD = [
 
 def _framed(chart: Chart, width: int, height: float) -> Chart:
     """A chart over the ranks, and the outline of the window."""
-    outline = {"fill": None, "stroke": COLOURS[WINDOW], "strokeWidth": 2.5, "clip": True}
+    outline = {
+        "fill": None,
+        "stroke": COLOURS[WINDOW],
+        "strokeWidth": 2.5,
+        "clip": True,
+    }
     first = vega.at(f"{BEHIND} + 0.5")
     last = vega.at(f"{BEHIND} + held + 0.5")
     frame = silent("rect", outline, x=first, x2=last) | vega.ONCE
@@ -275,6 +290,12 @@ def _visits(rows: Rows, epochs: int, rank: Chart, width: int) -> Chart:
     """How often a round visits each rank; Base visits each in every epoch."""
     look = {"width": 0.8 * width / len(rows["ranks"]), "color": COLOURS[WINDOW]}
     visits = by("visits:Q", title=None, axis={"tickCount": 3})
-    bars = mark("bar", look, x=rank | {"axis": None}, y=visits, opacity=PALE)
+    bars = mark(
+        "bar",
+        look,
+        x=rank | {"axis": None},
+        y=visits,
+        opacity=PALE,
+    )
     base = silent("rule", {"color": vega.INK}, y={"datum": epochs})
     return _framed(vega.layers(vega.rows("ranks"), bars, base), width, 80)

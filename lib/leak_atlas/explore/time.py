@@ -29,7 +29,12 @@ from leak_atlas.localization import over_time, trajectories
 from leak_atlas.localization.difficulty import mean_losses, measures_of
 from leak_atlas.recipe import Attacker, Step, TrajectoryStudy
 
-RULES: dict[str, Any] = {"1 % FPR": 0.01, "5 % FPR": 0.05, "10 % FPR": 0.1, "20 % FPR": 0.2}
+RULES: dict[str, Any] = {
+    "1 % FPR": 0.01,
+    "5 % FPR": 0.05,
+    "10 % FPR": 0.1,
+    "20 % FPR": 0.2,
+}
 RULES["best balanced accuracy"] = "balanced"
 FINAL = "final TPR − FPR"
 UNTRAINED, TRAINED = "networks trained without it", "networks trained with it"  # loss of a sample
@@ -105,32 +110,35 @@ class Time(Description):
             return {}
         path = trajectories.plane(scored, rule)  # (epochs, FPR and TPR, samples)
         losses = np.maximum(mean_losses(outputs), 1e-4)  # its logarithm is drawn
+        curves = np.concatenate([path, losses], axis=1)
         advantage = trajectories.advantage(path)
         measures = {FINAL: advantage[-1]} | self._difficulty(state, scored.index)
         values = np.array([*measures.values()])
+        correlations = audit.rank_correlation(values[:, None], advantage)
+        epochs = scored.epochs.tolist()
         samples = len(scored.index)
         names = [records.sample_name(study.data, index) for index in scored.index]
         columns: dict[str, Any] = {
             "sample": names,
-            "epoch": [scored.epochs.tolist()] * samples,
+            "epoch": [epochs] * samples,
             "rank": records.ranks(values, np.full(samples, True)).T,
             "aside": np.random.default_rng(0).uniform(-0.02, 0.02, (samples, 2)),
         }
         mean: dict[str, Any] = {
-            "aside": [[0, 0]],
-            "epoch": [scored.epochs.tolist()],
-            "measures": [[*measures]],
-            "correlations": audit.rank_correlation(values[:, None], advantage)[None],
-            "high": trajectories.high_share(scored, rule)[None],
-            "speed": [trajectories.mean_speed(scored, null, rule)],
+            "aside": [0, 0],
+            "epoch": epochs,
+            "measures": [*measures],
+            "correlations": records.plain(correlations),
+            "high": records.plain(trajectories.high_share(scored, rule)),
+            "speed": trajectories.mean_speed(scored, null, rule),
         }
-        curves = np.concatenate([path, losses], axis=1)
         for place, name in enumerate([*RATES, *LOSSES]):
-            columns[name] = curves[:, place].T
-            mean[name] = curves[:, place].mean(axis=1)[None]
+            curve = curves[:, place]
+            columns[name] = curve.T
+            mean[name] = records.plain(curve.mean(axis=1))
         return {
             "samples": records.records(columns),
-            "mean": records.records(mean),
+            "mean": [mean],
             "pictures": records.portraits(study.data, names),
         }
 
@@ -160,15 +168,16 @@ class Time(Description):
         if not rows:
             return [f"{state['attack']} over time is not stored yet."]
         (mean,) = rows["mean"]
-        at = mean["epoch"].index(state["epoch"])
-        measure = mean["measures"].index(state["colour"])
-        rho = mean["correlations"][measure][at]
+        epoch, measure = state["epoch"], state["colour"]
+        at = mean["epoch"].index(epoch)
+        fpr = mean["FPR"][at]
+        tpr = mean["TPR"][at]
         high = look.percent(mean["high"][at])
+        correlations = mean["correlations"][mean["measures"].index(measure)]
         return [
-            f"Epoch {state['epoch']}, {state['attack']} at {state['threshold']}: mean FPR"
-            f" {mean['FPR'][at]:.2f}, mean TPR {mean['TPR'][at]:.2f}; {high} of the samples are at"
-            " high risk.",
-            f"Rank correlation of TPR − FPR in this epoch with {state['colour']}: {rho:.2f}.",
+            f"Epoch {epoch}, {state['attack']} at {state['threshold']}: mean FPR {fpr:.2f}, mean TPR"
+            f" {tpr:.2f}; {high} of the samples are at high risk.",
+            f"Rank correlation of TPR − FPR in this epoch with {measure}: {correlations[at]:.2f}.",
             "Mean encoding speed, the length of a sample's path per epoch, minus that with permuted"
             f" membership labels: {mean['speed']:+.3f}.",
         ]
@@ -239,10 +248,17 @@ def _plane(samples: Chart, sample: Chart, size: int) -> Chart:
     )
     points["params"] = [sample]
     zero, one = vega.at("0"), vega.at("1")
-    diagonal = silent("rule", charts.DASHED, x=zero, y=zero, x2=one, y2=one) | vega.ONCE
+    diagonal = silent(
+        "rule",
+        charts.DASHED,
+        x=zero,
+        y=zero,
+        x2=one,
+        y2=one,
+    )
     chosen = vega.rows("samples", vega.chosen("sample"))
     plane = [
-        vega.layers(samples, diagonal, points),
+        vega.layers(samples, diagonal | vega.ONCE, points),
         _path(vega.rows("mean"), vega.PURPLE),
         _path(chosen, vega.INK),
     ]
@@ -256,7 +272,12 @@ def _path(rows: Chart, colour: str) -> Chart:
     points = {"fill": colour, "size": 18}
     look = {"stroke": colour, "strokeWidth": 2.5, "point": points}
     line = silent("line", look, **PLACE, order=by("epoch:Q"))
-    large = {"fill": colour, "stroke": "white", "size": 110, "opacity": 1}
+    large = {
+        "fill": colour,
+        "stroke": "white",
+        "size": 110,
+        "opacity": 1,
+    }
     here = silent("point", large, **PLACE)
     here["transform"] = vega.where("datum.epoch == epoch")
     return vega.layers(steps, line, here)
@@ -280,6 +301,12 @@ def _ranks(chosen: Chart, measures: Sequence[str], width: int) -> Chart:
     named = calculate(measure="measures[datum.place - 1]")
     x = by("rank:Q", scale={"domain": [0, 100]}, title="samples with a smaller value, %")
     y = by("measure:N", sort=measures, title=None)
-    bars = mark("bar", {"color": vega.GREY}, x=x, y=y, tooltip=[y, x])
+    bars = mark(
+        "bar",
+        {"color": vega.GREY},
+        x=x,
+        y=y,
+        tooltip=[y, x],
+    )
     ranks = on(chosen, vega.unfold("rank"), named)
     return vega.layers(ranks, bars, width=width - 80, height=13 * len(measures))
