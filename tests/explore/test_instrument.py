@@ -62,7 +62,7 @@ class Toy(Description):
         cell = vega.selection("cell", "rect", epoch=state["epoch"])
         axes = vega.by("epoch:O"), vega.by("part:N", sort=["stem"])
         shown = charts.heat(vega.rows("cells"), [cell], *axes, "datum.part", 100)
-        return vega.page([vega.side_by_side({"A: toy": shown}, narrow)], "a toy")
+        return vega.page([{"A: toy": shown}], narrow, "a toy")
 
 
 def put(width: int) -> None:

@@ -53,25 +53,21 @@ class Measure:
 AUC = Measure("auc", "AUC", (0.25, 0.5, 0.75), chance=0.5)
 
 
-# ---------------------------------------------------------------- maps
+# ---------------------------------------------------------------- of both sides
 
 
-def maps(
-    names: Mapping[str, str],
-    cells: Chart,
-    selections: Sequence[Chart],
-    x: Any,
-    y: Any,
-    named: str,
-    width: int,
-    of: Measure = AUC,
-) -> dict[str, Chart]:
-    """A `heat` map of each side, by its title; `names` say what the sides are."""
+def of_sides(names: Mapping[str, str] | str, chart: Chart) -> dict[str, Chart]:
+    """A chart of the rows of A and one of those of B, by their titles; `names` say what they show."""
+    if isinstance(names, str):
+        names = dict.fromkeys(COLOURS, names)
     charts = {}
     for side, name in names.items():
-        own = on(cells, vega.of_side(side))
-        charts[f"{side}: {name}"] = heat(own, selections, x, y, named, width, of)
+        transforms = [*vega.of_side(side), *chart["transform"]]
+        charts[f"{side}: {name}"] = chart | {"transform": transforms}
     return charts
+
+
+# ---------------------------------------------------------------- maps
 
 
 def heat(
@@ -104,10 +100,12 @@ def heat(
     )
     tiles["params"] = list(selections)
     numbers = silent("text", {"fontSize": 11, "color": INK}, **place, text=by("number:N"))
-    frame = silent("rect", {"filled": False, "stroke": INK, "strokeWidth": 3}, **place)
-    frame["transform"] = [each for one in selections for each in chosen(one["name"])]
+    line = {"filled": False, "stroke": INK, "strokeWidth": 3}
+    frame = silent("rect", line, **place)
+    frame["transform"] = chosen(*(each["name"] for each in selections))
     words = on(cells, calculate(where=named, **_words(of)))
-    return layers(words, tiles, numbers, frame, width=width, height=26 * len(y["sort"]))
+    size = {"width": width, "height": 26 * len(y["sort"])}
+    return layers(words, tiles, numbers, frame, **size)
 
 
 def _heat_colour(of: Measure) -> dict[str, Any]:

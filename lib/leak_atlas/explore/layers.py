@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from leak_atlas import BadInput
@@ -156,7 +157,7 @@ class Layers(Description):
     def rows(self, state: State) -> Rows:
         sides: dict[str, Side] = {}
         cells: list[Row] = []
-        shown = set()
+        shown = set()  # measures and samples
         for letter, setting in self.settings(state).items():
             if side := self._side(setting, state["parts"]):
                 sides[letter] = side
@@ -164,7 +165,7 @@ class Layers(Description):
         if not sides:
             return {}
         for row in cells:
-            shown |= {(row["measure"], sample) for sample in row["sample"]}
+            shown.update(product([row["measure"]], row["sample"]))
         samples = sorted({sample for _, sample in shown})
         paths = []
         pictures: dict[str, Row] = {}
@@ -172,10 +173,14 @@ class Layers(Description):
             for row in records.portraits(side.data, samples):
                 pictures[row["sample"]] = row
             for measure, sample in sorted(shown):
+                place = {"side": letter, "measure": measure, "sample": sample}
                 if path := side.path(measure, sample):
-                    place = {"side": letter, "measure": measure, "sample": sample}
                     paths.append(place | path)
-        return {"cells": cells, "paths": paths, "pictures": [*pictures.values()]}
+        return {
+            "cells": cells,
+            "paths": paths,
+            "pictures": [*pictures.values()],
+        }
 
     def _side(self, setting: Setting, parts: Any) -> Side | None:
         """What is stored of a side; made once."""
@@ -218,14 +223,15 @@ class Layers(Description):
         measure = state.get("measure", "distance")
         texts = [f"{measure.capitalize()}: {MEASURES[measure]}."] if rows else []
         for letter, name in self._names(state).items():
+            side = f"{letter} ({name})"
             cells = records.select(rows.get("cells", []), side=letter)
             own = records.select(cells, measure=measure)
             if own:
-                text = f"{letter} ({name}): {_furthest(own, state['parts'])}."
+                text = f"{side}: {_furthest(own, state['parts'])}."
             elif cells:
-                text = f"{letter} ({name}): {measure} is not stored yet."
+                text = f"{side}: {measure} is not stored yet."
             else:
-                text = f"{letter} ({name}) is not stored yet."
+                text = f"{side} is not stored yet."
             texts.append(text + self._leak(settings[letter]))
         return texts
 
@@ -247,32 +253,37 @@ class Layers(Description):
         sample = charts.chosen_sample(state)
         width = 270 if narrow else 400
         measured = vega.where("datum.measure == measure")
-        maps = charts.maps(
-            self._names(state),
-            vega.rows("cells", measured),
+        cells = vega.rows("cells", measured)
+        here = on(cells, vega.chosen("cell"))
+        path = vega.rows("paths", measured, vega.chosen("sample"))
+        maps = charts.heat(
+            cells,
             [cell],
             by("epoch:O", axis={"labelAngle": 0}),
             by("part:N", sort=_parts(rows["cells"]), title=_part(state)),
             "datum.side + ', ' + datum.part + ', epoch ' + datum.epoch",
             width,
         )
-        values, strips, paths, classes = {}, {}, {}, {}
+        size = {"width": width, "height": 110}
+        values = charts.distribution(here, GROUPS, "value of the measure", **size)
+        strip = charts.carriers(here, sample, "seen samples", width, SHOWN)
+        paths = {}
+        classes = {}
         for letter, setting in self.settings(state).items():
             own = vega.of_side(letter)
-            here = vega.rows("cells", own, measured, vega.chosen("cell"))
-            path = vega.rows("paths", own, measured, vega.chosen("sample"))
-            cells = records.select(rows["cells"], side=letter)
-            values[f"{letter}: samples at the chosen cell"] = charts.distribution(
-                here, GROUPS, "value of the measure", width=width, height=110
-            )
-            strips[f"{letter}: unseen samples that stand out most"] = charts.carriers(
-                here, sample, "seen samples", width, SHOWN
-            )
-            paths[f"{letter}: path of the chosen sample"] = _path(path, cells, width)
-            classes[f"{letter}: the chosen cell, class by class"] = _classes(here, setting, width)
-        lines = [vega.side_by_side(line, narrow) for line in (maps, values, strips, paths, classes)]
+            by_class = _classes(on(here, own), setting, **size)
+            ranks = _path(on(path, own), records.select(rows["cells"], side=letter), width)
+            paths[f"{letter}: path of the chosen sample"] = ranks
+            classes[f"{letter}: the chosen cell, class by class"] = by_class
+        lines = [
+            charts.of_sides(self._names(state), maps),
+            charts.of_sides("samples at the chosen cell", values),
+            charts.of_sides("unseen samples that stand out most", strip),
+            paths,
+            classes,
+        ]
         words = f"AUC by {_part(state)} and epoch, A next to B"
-        return vega.page(lines, words, vega.signals(measure=state["measure"]))
+        return vega.page(lines, narrow, words, vega.signals(measure=state["measure"]))
 
 
 # ---------------------------------------------------------------- words
@@ -325,7 +336,8 @@ def _cell(row: Row) -> str:
 
 def _path(path: Chart, cells: Sequence[Row], width: int) -> Chart:
     """One sample's rank through the parts; a line an epoch, the chosen epoch's strong."""
-    parts, epochs = _parts(cells), _epochs(cells)
+    parts = _parts(cells)
+    epochs = _epochs(cells)
     unseen, seen = PATH
     whose = vega.calculate(
         part=f"{parts}[(datum.place - 1) % {len(parts)}]",
@@ -351,7 +363,7 @@ def _path(path: Chart, cells: Sequence[Row], width: int) -> Chart:
     return vega.layers(steps, lines, charts.portrait(on(path, PICTURES)), width=width, height=130)
 
 
-def _classes(cell: Chart, setting: Setting, width: int) -> Chart:
+def _classes(cell: Chart, setting: Setting, **size: int) -> Chart:
     """The AUC of each class; a dot is a pair of networks, the line their mean."""
     classes = list(registry.find(setting.data.name).classes)
     label = f"{classes}[floor((datum.place - 1) / {setting.models})]"
@@ -375,6 +387,5 @@ def _classes(cell: Chart, setting: Setting, width: int) -> Chart:
             **place,
             y=auc | {"aggregate": "mean"},
         ),
-        width=width,
-        height=110,
+        **size,
     )

@@ -220,9 +220,9 @@ class Pruning(Description):
         sample = charts.chosen_sample(state)
         across = vega.columns("at", _levels(rows), "sparsity")
         width = 270 if narrow else 400
+        size = {"width": width, "height": 130}
         place = "datum.side + ', ' + datum.{} + ', sparsity ' + datum.at"
-        classes = charts.maps(
-            self._names(state),
+        classes = charts.heat(
             vega.rows("cells"),
             [sparsity, who],
             across,
@@ -231,8 +231,7 @@ class Pruning(Description):
             width,
             EXPOSED,
         )
-        removed = charts.maps(
-            dict.fromkeys(COLOURS, "what is removed"),
+        removed = charts.heat(
             vega.rows("layers"),
             [sparsity],
             across,
@@ -241,26 +240,22 @@ class Pruning(Description):
             width,
             REMOVED,
         )
+        here = vega.rows("cells", vega.chosen("sparsity", "who"))
+        strip = charts.carriers(here, sample, "non-members", width, SHOWN)
+        scores = charts.distribution(here, GROUPS, "attack score", **size)
+        path = vega.rows("paths", vega.chosen("sample"))
         rank = by("value:Q", scale={"domain": [0, 100]}, title="rank: % of non-members below")
-        size = {"width": width, "height": 130}
-        strips, scores, paths = {}, {}, {}
-        for letter in COLOURS:
-            own = vega.of_side(letter)
-            here = vega.rows("cells", own, vega.chosen("sparsity"), vega.chosen("who"))
-            path = vega.rows("paths", own, vega.chosen("sample"))
-            strips[f"{letter}: most exposed members"] = charts.carriers(
-                here, sample, "non-members", width, SHOWN
-            )
-            scores[f"{letter}: attack scores of the chosen class"] = charts.distribution(
-                here, GROUPS, "attack score", **size
-            )
-            lines = charts.curves(path, "at", GROUPS, across, rank, point=True)
-            paths[f"{letter}: path of the chosen sample"] = lines | size
-        outcomes = charts.outcomes(["dense"], across, "sparsity_at", narrow)
-        shown = []
-        for line in (classes, strips, scores, paths, removed, outcomes):
-            shown.append(vega.side_by_side(line, narrow))
-        return vega.page(shown, "attack AUC by class and what is removed, by sparsity")
+        ranks = charts.curves(path, "at", GROUPS, across, rank, point=True) | size
+        lines = [
+            charts.of_sides(self._names(state), classes),
+            charts.of_sides("most exposed members", strip),
+            charts.of_sides("attack scores of the chosen class", scores),
+            charts.of_sides("path of the chosen sample", ranks),
+            charts.of_sides("what is removed", removed),
+            charts.outcomes(["dense"], across, "sparsity_at", narrow),
+        ]
+        words = "attack AUC by class and what is removed, by sparsity"
+        return vega.page(lines, narrow, words)
 
 
 # ---------------------------------------------------------------- rows

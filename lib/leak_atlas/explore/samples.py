@@ -213,8 +213,8 @@ class Samples(Description):
             "members that look most like it": alike,
         }
         signals = vega.signals(epoch=state["epoch"], step=window.step, held=window.width)
-        columns = vega.two_columns(left, right, narrow)
-        return vega.page([columns], "Members by rank, and the window over them", signals)
+        words = "Members by rank, and the window over them"
+        return vega.two_columns(left, right, narrow, words, signals)
 
 
 # ---------------------------------------------------------------- words

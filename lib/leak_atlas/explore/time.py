@@ -205,8 +205,8 @@ class Time(Description):
             "its rank by each measure": _ranks(chosen, measures, width),
         }
         signals = vega.signals(epoch=state["epoch"], colour=state["colour"], measures=measures)
-        columns = vega.two_columns(left, right, narrow)
-        return vega.page([columns], "FPR and TPR of each sample by epoch", signals)
+        words = "FPR and TPR of each sample by epoch"
+        return vega.two_columns(left, right, narrow, words, signals)
 
 
 # ---------------------------------------------------------------- figure

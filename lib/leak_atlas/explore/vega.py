@@ -73,9 +73,9 @@ def of_side(side: str) -> Transforms:
     return where(f"datum.side == '{side}'")
 
 
-def chosen(selection: str) -> Transforms:
-    """Keeps rows that a selection has chosen."""
-    return [{"filter": {"param": selection, "empty": False}}]
+def chosen(*selections: str) -> Transforms:
+    """Keeps rows that all selections have chosen."""
+    return [{"filter": {"param": name, "empty": False}} for name in selections]
 
 
 def calculate(**columns: str) -> Transforms:
@@ -173,9 +173,34 @@ def signals(**values: Any) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- figures
 
 
-def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
-    """Charts by their titles next to each other, or one above the other on a phone; a title that
-    begins with a side has its colour.
+def page(
+    lines: Sequence[Mapping[str, Chart]],
+    narrow: bool,
+    description: str,
+    params: Sequence[dict[str, Any]] = (),
+) -> Chart:
+    """A figure of lines of charts by their titles, with values that a pointer moves, of `signals`.
+    On a phone all charts stand above each other.
+    """
+    return _figure([_line(each, narrow) for each in lines], description, params)
+
+
+def two_columns(
+    left: Mapping[str, Chart],
+    right: Mapping[str, Chart],
+    narrow: bool,
+    description: str,
+    params: Sequence[dict[str, Any]],
+) -> Chart:
+    """A figure of charts by their titles in two columns, or in one on a phone."""
+    columns = [_line(left, narrow=True), _line(right, narrow=True)]
+    whole = {"vconcat" if narrow else "hconcat": columns}
+    return _figure([whole], description, params)
+
+
+def _line(charts: Mapping[str, Chart], narrow: bool) -> Chart:
+    """Charts by their titles next to each other, or above each other where it is narrow; a title
+    that begins with a side has its colour.
     """
     titled = []
     for text, chart in charts.items():
@@ -191,16 +216,9 @@ def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
     }
 
 
-def two_columns(left: Mapping[str, Chart], right: Mapping[str, Chart], narrow: bool) -> Chart:
-    """Charts by their titles in two columns, or in one on a phone."""
-    both = [side_by_side(left, narrow=True), side_by_side(right, narrow=True)]
-    return {"vconcat" if narrow else "hconcat": both}
-
-
-def page(lines: Sequence[Chart], description: str, params: Sequence[dict[str, Any]] = ()) -> Chart:
-    """Lines of charts as one figure, with values that a pointer moves, of `signals`."""
+def _figure(lines: list[Chart], description: str, params: Sequence[dict[str, Any]]) -> Chart:
     return {
-        "vconcat": list(lines),
+        "vconcat": lines,
         "resolve": APART,
         "config": CONFIG,
         "description": description,

@@ -193,8 +193,7 @@ class Weights(Description):
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
         across = vega.columns("at", self._rates, "r, share of all weights")
         parts = records.values(rows["cells"], "part")
-        maps = charts.maps(
-            self._compared(state),
+        maps = charts.heat(
             vega.rows("cells"),
             [vega.selection("cell", "rect", at=state["r"], part=state["part"])],
             across,
@@ -204,9 +203,12 @@ class Weights(Description):
             TIMES,
         )
         others = list(self.references(state["defence"]))
-        results = charts.outcomes(others, across, "cell_at", narrow)
-        lines = [vega.side_by_side(line, narrow) for line in (maps, results)]
-        return vega.page(lines, "weights that two scores select, and what rewinding does")
+        lines = [
+            charts.of_sides(self._compared(state), maps),
+            charts.outcomes(others, across, "cell_at", narrow),
+        ]
+        words = "weights that two scores select, and what rewinding does"
+        return vega.page(lines, narrow, words)
 
 
 def _part(state: State) -> str:
