@@ -18,6 +18,7 @@ from leak_atlas.explore.vega import (
     PICTURES,
     QUIET,
     Chart,
+    Spec,
     by,
     calculate,
     chosen,
@@ -35,7 +36,7 @@ BLUE_TO_RED = ("#4393c3", "#f7f7f7", "#d6604d")  # black numbers can be read on 
 OUTCOMES = {"test accuracy": "accuracy", "attack AUC": "auc", "TPR at 1 % FPR": "tpr_at_1%"}
 CLICKABLE = {"cursor": "pointer", "ariaRole": "button"}
 DASHED = {"strokeDash": [4, 4], "color": QUIET}
-FREE: dict[str, Any] = {"scale": {"zero": False}, "title": None}  # an axis that may begin above 0
+FREE: Spec = {"scale": {"zero": False}, "title": None}  # an axis that may begin above 0
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def heat(
     return layers(words, tiles, numbers, frame, **size)
 
 
-def _heat_colour(of: Measure) -> dict[str, Any]:
+def _heat_colour(of: Measure) -> Spec:
     scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     legend = {
         "title": of.title,
@@ -205,7 +206,7 @@ def with_intervals(rows: Chart, x: Any, groups: Mapping[str, str], chance: float
     )
 
 
-def group_colour(groups: Mapping[str, str]) -> dict[str, Any]:
+def group_colour(groups: Mapping[str, str]) -> Spec:
     """The colour of each `group`."""
     return by("group:N", scale=vega.colours(groups), legend=LEGEND)
 
@@ -239,7 +240,8 @@ def _stripe(x: Any, now: str) -> Chart:
 def _bands(others: Sequence[str]) -> list[Chart]:
     """The interval and the value of networks that have no place along the columns."""
     look = _outcome_look(others)
-    band = mark("rect", {"opacity": 0.12}, **_outcome_interval(), **look)
+    ends = _outcome_interval()
+    band = mark("rect", {"opacity": 0.12}, **ends, **look)
     middle = mark("rule", {"strokeDash": [5, 3]}, y=_outcome("value"), **look)
     own = {"transform": where(f"indexof({list(others)}, datum.side) >= 0")}
     return [band | own, middle | own]
@@ -267,15 +269,15 @@ def _points(others: Sequence[str], x: Any) -> list[Chart]:
     return [line | own, point | own]
 
 
-def _outcome(column: str) -> dict[str, Any]:
+def _outcome(column: str) -> Spec:
     return by(f"{column}:Q", **FREE, axis={"tickCount": 4})
 
 
-def _outcome_interval() -> dict[str, Any]:
+def _outcome_interval() -> Spec:
     return {"y": _outcome("low"), "y2": {"field": "high"}}
 
 
-def _outcome_look(others: Sequence[str]) -> dict[str, Any]:
+def _outcome_look(others: Sequence[str]) -> Spec:
     """Colours and hovers of A and B, and of those that they are compared with."""
     shades = COLOURS | dict(zip(others, (INK, QUIET), strict=False))
     legend = LEGEND | {"symbolOpacity": 1}
@@ -317,8 +319,12 @@ def strip(
 
 def carriers(cells: Chart, sample: Chart, compared: str, width: int, shown: int) -> Chart:
     """The samples of the chosen cell, a `strip`, with their ranks among those `compared`."""
-    tips = [by("label:N", title="sample"), by("rank:Q", title=f"% of {compared} below it")]
-    return strip(on(cells, unfold("sample", "rank"), PICTURES), sample, tips, width, shown)
+    unfolded = on(cells, unfold("sample", "rank"), PICTURES)
+    tips = [
+        by("label:N", title="sample"),
+        by("rank:Q", title=f"% of {compared} below it"),
+    ]
+    return strip(unfolded, sample, tips, width, shown)
 
 
 def images(

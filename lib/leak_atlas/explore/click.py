@@ -43,12 +43,14 @@ class Offer(widgets.VBox):
         self._training: asyncio.Task[None] | None = None
         self._aside: aside.Training | None = None
         self.cost = widgets.HTML().add_class("leak-atlas-cost")
-        self.train = widgets.Button(button_style="primary", icon="play", layout=AUTO)
-        self.train.add_class("leak-atlas-train").on_click(self._compute)
+        self.train = widgets.Button(icon="play", button_style="primary", layout=AUTO)
+        self.train.add_class("leak-atlas-train")
+        self.train.on_click(self._compute)
         self.bar = widgets.FloatProgress(max=1.0, layout={"width": "180px"})
         self.progress = widgets.HTML().add_class("leak-atlas-progress")
         self.cancel = widgets.Button(description="cancel", icon="stop", layout=AUTO)
-        self.cancel.add_class("leak-atlas-cancel").on_click(self._cancel)
+        self.cancel.add_class("leak-atlas-cancel")
+        self.cancel.on_click(self._cancel)
         offer = widgets.HBox([self.train, self.cost], layout=WRAP)
         self._running = widgets.HBox([self.bar, self.progress, self.cancel], layout=WRAP)
         _show(False, self._running, self.train)

@@ -98,9 +98,14 @@ class Controls(widgets.VBox):
 
     def _block(self, more: bool) -> list[widgets.Widget]:
         """A and B next to each other, and below what belongs to both."""
-        sides = [row for side in COLOURS for row in self._row(side, more)]
-        beside = [widgets.HBox(sides).add_class("leak-atlas-sides")] if sides else []
-        return [*beside, *self._row("", more)]
+        sides: list[widgets.Widget] = []
+        for side in COLOURS:
+            sides += self._row(side, more)
+        both = self._row("", more)
+        if not sides:
+            return both
+        beside = widgets.HBox(sides).add_class("leak-atlas-sides")
+        return [beside, *both]
 
     def _row(self, side: str, more: bool) -> list[widgets.Widget]:
         """The lists of a side in a row; none where there are no lists."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from leak_atlas import audit
 from leak_atlas.audit import Estimate
 from leak_atlas.explore import records, vega
-from leak_atlas.explore.records import Row
+from leak_atlas.explore.records import BoolArray, Row
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import Data, registry
 
@@ -31,8 +31,8 @@ class Scores:
     """What an attack says of the whole pool, `(targets, N)` each."""
 
     score: NDArray  # 0 where there is none
-    member: NDArray[np.bool_]  # of the target
-    other: NDArray[np.bool_]  # non-members of the target
+    member: BoolArray  # of the target
+    other: BoolArray  # non-members of the target
 
     @classmethod
     def of(cls, attack: Arrays, index: NDArray) -> Scores:
@@ -59,7 +59,7 @@ class Scores:
             ranks[target] = records.ranks(self.score[[target]], others)
         return ranks
 
-    def within(self, samples: NDArray[np.bool_]) -> Scores:
+    def within(self, samples: BoolArray) -> Scores:
         """The same of some of the samples, `(N,)`; the others have no score."""
         return Scores(self.score, self.member & samples, self.other & samples)
 

@@ -214,10 +214,13 @@ class Instrument(widgets.VBox):
         return bundle
 
     def _export(self, _: Any) -> None:
-        links = []
-        for name, table in self.of.tables(self.state, self.rows).items():
-            links.append(f'<a download="{name}.csv" href="{_address(table)}">{name}.csv</a>')
-        self.links.value = f"{' '.join(links)} <code>{escape(self.code)}</code>"
+        tables = self.of.tables(self.state, self.rows)
+        shown = []
+        for name, table in tables.items():
+            address = _address(table)
+            shown.append(f'<a download="{name}.csv" href="{address}">{name}.csv</a>')
+        shown.append(f"<code>{escape(self.code)}</code>")
+        self.links.value = " ".join(shown)
 
 
 def _address(table: pd.DataFrame) -> str:

@@ -31,12 +31,6 @@ PATH = {"not seen by M_h1": vega.PURPLE, "seen by M_h1": vega.GREY}
 LABELS = {"training": "defence"}  # of a factor, where it is another word
 MAIN = ["data set", "architecture", "training", "augmentation"]
 ORDER = MAIN + [factor for factor in FACTORS if factor not in MAIN]  # those under "more"
-NUMBERS = {
-    "width": (4, 8, 16, 32, 64),
-    "pixels": (8, 16, 32),
-    "pool": (300, 600, 1000, 2000),
-    "epochs": (6, 12, 20, 40),
-}
 
 
 def _undefended() -> dict[str, Objective]:
@@ -64,21 +58,18 @@ class Layers(Description):
     )
 
     def __post_init__(self) -> None:
-        self._begun = dict(zip(COLOURS, (self.first, self.second), strict=True))
+        self._begun = {"A": self.first, "B": self.second}
         self._shelf = Shelf()
         self._sides = dict[Any, Side]()
         self.choices = []
-        for letter in COLOURS:
-            for factor in ORDER:
-                self.choices.append(self._choice(letter, factor))
+        for letter, factor in product(COLOURS, ORDER):
+            self.choices.append(self._choice(letter, factor))
         parts = {"stages": "stages", "blocks": "blocks"}
         self.choices.append(Choice("parts", parts, meaning="rows of the maps"))
 
     def _choice(self, letter: str, factor: str) -> Choice:
         """The list of a factor's values, with that of the side in the beginning."""
-        options = choices(self.objectives).get(factor)
-        if options is None:
-            options = {str(number): number for number in NUMBERS[factor]}
+        options = choices(self.objectives)[factor]
         start = self._begun[letter][factor]
         labels = [label for label, value in options.items() if value == start]
         if not labels:  # a notebook may begin with what no list has
@@ -147,9 +138,8 @@ class Layers(Description):
             if defence != self.start["A_training"]:
                 pairs[f"A with {defence} as B"] = alike | {"B_training": defence}
         states = {}
-        for parts in ("stages", "blocks"):
-            for label, changed in pairs.items():
-                states[f"{label}, {parts}"] = changed | {"parts": parts}
+        for parts, (label, changed) in product(("stages", "blocks"), pairs.items()):
+            states[f"{label}, {parts}"] = changed | {"parts": parts}
         return states
 
     # ------------------------------------------------------------ rows
@@ -157,11 +147,11 @@ class Layers(Description):
     def rows(self, state: State) -> Rows:
         sides: dict[str, Side] = {}
         cells: list[Row] = []
-        shown = set()  # measures and samples
+        shown = set[tuple[str, str]]()  # measures and samples
         for letter, setting in self.settings(state).items():
             if side := self._side(setting, state["parts"]):
                 sides[letter] = side
-                cells += [{"side": letter} | row for row in side.cells]
+                cells += records.placed(side.cells, side=letter)
         if not sides:
             return {}
         for row in cells:
@@ -198,8 +188,8 @@ class Layers(Description):
                     found.setdefault(kind, {})[epoch] = results
         if "distance" not in found:
             return None
-        known = [(kind, *by_epoch) for kind, by_epoch in found.items()]
-        key = setting, parts, *known
+        stored = [(kind, *by_epoch) for kind, by_epoch in found.items()]
+        key = setting, parts, *stored
         if key not in self._sides:
             self._sides[key] = Side(setting, found)
         return self._sides[key]
@@ -243,7 +233,8 @@ class Layers(Description):
         outcome = self._shelf.outcome(signals, attack)
         if not outcome:
             return ""
-        accuracy, auc = outcome["accuracy"].value, outcome["auc"].value
+        accuracy = outcome["accuracy"].value
+        auc = outcome["auc"].value
         return f" M_h1's test accuracy is {accuracy:.2f}, its confidence attack's AUC {auc:.2f}."
 
     # ------------------------------------------------------------ figure
@@ -270,9 +261,10 @@ class Layers(Description):
         paths = {}
         classes = {}
         for letter, setting in self.settings(state).items():
-            own = vega.of_side(letter)
-            by_class = _classes(on(here, own), setting, **size)
-            ranks = _path(on(path, own), records.select(rows["cells"], side=letter), width)
+            side = vega.of_side(letter)
+            own = records.select(rows["cells"], side=letter)
+            ranks = _path(on(path, side), own, width)
+            by_class = _classes(on(here, side), setting, **size)
             paths[f"{letter}: path of the chosen sample"] = ranks
             classes[f"{letter}: the chosen cell, class by class"] = by_class
         lines = [
@@ -320,7 +312,8 @@ def _strongest(cells: Sequence[Row]) -> Row:
 
 def _furthest(cells: Sequence[Row], parts: str) -> str:
     """Which cell is furthest from chance, among all and among stages."""
-    strongest, stage = max(cells, key=_from_chance), _strongest(cells)
+    strongest = max(cells, key=_from_chance)
+    stage = _strongest(cells)
     text = f"furthest from chance is {_cell(strongest)}"
     return text if stage is strongest else f"{text}; among {parts}, {_cell(stage)}"
 

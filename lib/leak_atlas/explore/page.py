@@ -24,7 +24,8 @@ def packet(of: Description, state: State) -> str:
         with suppress(BadInput):
             if shown := _shown(of, state | changed, pool):
                 states.append({"label": label} | shown)
-    text = f'{{"pool": [{",".join(pool)}], "states": {json.dumps(states)}}}'
+    rows = ",".join(pool)
+    text = f'{{"pool": [{rows}], "states": {json.dumps(states)}}}'
     packed = gzip.compress(text.encode(), mtime=0)
     return base64.b64encode(packed).decode()
 

@@ -17,7 +17,7 @@ from leak_atlas import audit
 from leak_atlas.audit import Estimate
 from leak_atlas.data import readers
 from leak_atlas.explore import records
-from leak_atlas.explore.records import Row
+from leak_atlas.explore.records import BoolArray, Row
 from leak_atlas.explore.setting import Setting
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Arrays
@@ -44,7 +44,7 @@ class Values:
     """
 
     value: NDArray
-    seen: NDArray[np.bool_]
+    seen: BoolArray
     place: NDArray
 
 

@@ -118,10 +118,11 @@ class Pruning(Description):
 
     def _side(self, state: State, letter: str, sparsity: float) -> Measured:
         """The networks of a side; without sparsity those that are dense."""
-        if not sparsity:
-            return self.measured(self.setup.trained(), state["attack"])
-        pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
-        return self.measured(self._chain(pruner, sparsity, defence), state["attack"])
+        models = self.setup.trained()
+        if sparsity:
+            pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
+            models = self._chain(pruner, sparsity, defence)
+        return self.measured(models, state["attack"])
 
     def steps(self, state: State) -> list[Any]:
         level = self.value(state, "train_at")
@@ -137,7 +138,10 @@ class Pruning(Description):
 
     def published(self) -> dict[str, State]:
         first, *others = get_args(Pruner)
-        return {f"{first} and {name}": {"A_pruner": first, "B_pruner": name} for name in others}
+        states = {}
+        for name in others:
+            states[f"{first} and {name}"] = {"A_pruner": first, "B_pruner": name}
+        return states
 
     # ------------------------------------------------------------ rows
 
@@ -147,22 +151,22 @@ class Pruning(Description):
         cells: list[Row] = []
         removed: list[Row] = []
         for letter, level in product(COLOURS, [0.0, *self._sparsities]):
-            place = {"side": letter, "at": level}
             networks = self._side(state, letter, level)
             measured[letter, level] = networks
             if found := self._exposed(networks):
                 exposed[letter][level] = found
-                cells += [place | row for row in found.cells]
+                cells += records.placed(found.cells, side=letter, at=level)
             if level:
                 counts = self.removed(state[f"{letter}_pruner"], level)
                 stages = self._shelf.derived(removed_rows, counts) or []
-                removed += [place | row for row in stages]
+                removed += records.placed(stages, side=letter, at=level)
         if not cells:
             return {}
         samples = sorted(set().union(*(row["sample"] for row in cells)))
         paths: list[Row] = []
         for letter, by_level in exposed.items():
-            paths += [{"side": letter} | row for row in path_rows(by_level, samples)]
+            own = path_rows(by_level, samples)
+            paths += records.placed(own, side=letter)
         return {
             "cells": cells,
             "layers": removed,
@@ -179,12 +183,13 @@ class Pruning(Description):
     # ------------------------------------------------------------ words
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        cells = rows["cells"]
         levels = _levels(rows)
         at = self.sparsity if self.sparsity in levels else levels[-1]
-        here = records.select(rows["cells"], at=at)
+        here = records.select(cells, at=at)
         classes = [row for row in here if row["class"] != ALL]
         most = max(classes, key=itemgetter("auc"))
-        names = records.values(rows["cells"], "class")
+        names = records.values(cells, "class")
         return [
             Pointer("sparsity", "sparsity_at", levels, at, slider=True, play=True),
             Pointer("who", "who_class", names, most["class"], label="class"),
@@ -219,6 +224,8 @@ class Pruning(Description):
         who = vega.selection("who", "rect", **{"class": state["who"]})
         sample = charts.chosen_sample(state)
         across = vega.columns("at", _levels(rows), "sparsity")
+        names = records.values(rows["cells"], "class")
+        stages = records.values(rows["layers"], "part")
         width = 270 if narrow else 400
         size = {"width": width, "height": 130}
         place = "datum.side + ', ' + datum.{} + ', sparsity ' + datum.at"
@@ -226,7 +233,7 @@ class Pruning(Description):
             vega.rows("cells"),
             [sparsity, who],
             across,
-            by("class:N", sort=records.values(rows["cells"], "class"), title="class"),
+            by("class:N", sort=names, title="class"),
             place.format("class"),
             width,
             EXPOSED,
@@ -235,7 +242,7 @@ class Pruning(Description):
             vega.rows("layers"),
             [sparsity],
             across,
-            by("part:N", sort=records.values(rows["layers"], "part"), title="stage"),
+            by("part:N", sort=stages, title="stage"),
             place.format("part"),
             width,
             REMOVED,

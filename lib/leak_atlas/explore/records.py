@@ -15,6 +15,7 @@ from leak_atlas.data import readers
 from leak_atlas.recipe import Data, registry
 
 Row: TypeAlias = dict[str, Any]
+BoolArray: TypeAlias = NDArray[np.bool_]
 BINS = 24  # of a histogram
 TAILS = (0.002, 0.998)  # quantiles; what lies beyond is in the first and the last bin
 
@@ -45,6 +46,11 @@ def plain(column: Iterable[Any]) -> list[Any]:
 def values(rows: Sequence[Row], column: str) -> list[Any]:
     """The values of a column, each once, in the order of the rows."""
     return list(dict.fromkeys(row[column] for row in rows))
+
+
+def placed(rows: Sequence[Row], **columns: Any) -> list[Row]:
+    """The rows with further columns, the same in each."""
+    return [columns | row for row in rows]
 
 
 def select(rows: Sequence[Row], **columns: Any) -> list[Row]:
@@ -81,7 +87,7 @@ def meaning(auc: Estimate, who: str, what: str) -> str:
 # ---------------------------------------------------------------- samples
 
 
-def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, list[float]]:
+def histogram(values: NDArray, groups: Mapping[str, BoolArray]) -> dict[str, list[float]]:
     """The columns that `charts.distribution` draws: the left ends of the bins, `edge`, and of each
     group the percentage of its samples in each bin.
     """
@@ -98,7 +104,7 @@ def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[
     return columns
 
 
-def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
+def ranks(values: NDArray, seen: BoolArray) -> NDArray:
     """For each row `(R, n)` and sample, the percentage of the seen samples whose value is lower;
     equal values count half.
     """
@@ -111,7 +117,7 @@ def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
     return percent
 
 
-def mean_where(values: NDArray, chosen: NDArray[np.bool_]) -> NDArray:
+def mean_where(values: NDArray, chosen: BoolArray) -> NDArray:
     """Mean over the first axis where a sample is chosen; NaN where it never is."""
     chosen = np.broadcast_to(chosen, values.shape)
     count = chosen.sum(axis=0)

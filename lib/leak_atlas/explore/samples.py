@@ -91,8 +91,10 @@ class Samples(Description):
 
     def measured(self, state: State) -> dict[tuple[str, None], Measured]:
         """The outputs and the attack of Base and of the window."""
-        study, penalty = self.value(state, "data"), self.value(state, "defence")
-        windowed = study.windowed(self.window(state), self.ranking(state), penalty)
+        study = self.value(state, "data")
+        penalty = self.value(state, "defence")
+        window = self.window(state)
+        windowed = study.windowed(window, self.ranking(state), penalty)
         attack = self.attackers, state["attack"], study.targets
         return {
             (BASE, None): shelf.measured(study.base, *attack),
@@ -107,8 +109,8 @@ class Samples(Description):
         """What a notebook trains: on all data Base, both defences and their control's order."""
         steps: list[Any] = [study.ranking.shuffle() for study in self.studies.values()]
         for data, defence, attack in product(self.studies, ("RSW", "SWMR"), self.attackers):
-            changed = {"data": data, "defence": defence, "attack": attack}
-            steps.append(self.steps(self.start | changed))
+            state = self.start | {"data": data, "defence": defence, "attack": attack}
+            steps.append(self.steps(state))
         return steps
 
     def marks(self, state: State, side: str) -> Sequence[Step]:

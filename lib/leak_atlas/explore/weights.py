@@ -154,7 +154,7 @@ class Weights(Description):
         for letter, name in self._compared(state).items():
             scores = self.scores(name)
             own = self._shelf.derived(selected, scores, *given) or []
-            cells += [{"side": letter} | row for row in own]
+            cells += records.placed(own, side=letter)
         if not cells:
             return {}
         outcomes = self._shelf.outcomes(self.measured(state, self._rates))
