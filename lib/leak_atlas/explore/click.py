@@ -63,20 +63,20 @@ class Offer(widgets.VBox):
         self._say("", wrong)
         if wrong:
             return
-        asked = self._steps()
-        if all(step.stored and store.has(step.key) for step in steps_of(asked)):
+        steps = self._steps()
+        if all(step.stored and store.has(step.key) for step in steps_of(steps)):
             return
         self.cost.value = status("counting what it costs ...")
-        self._counting = begin(self._count(asked))
+        self._counting = begin(self._count(steps))
         if not self._counting:
             try:
-                self._say(aside.cost(asked))
+                self._say(aside.cost(steps))
             except BadInput as error:
                 self._say("", str(error))
 
-    async def _count(self, asked: list[list[Any]]) -> None:
+    async def _count(self, steps: list[list[Any]]) -> None:
         try:
-            self._say(await aside.count(asked))
+            self._say(await aside.count(steps))
         except BadInput as error:
             self._say("", str(error))
 
@@ -92,15 +92,15 @@ class Offer(widgets.VBox):
             return
         self.train.disabled = True
         wrong = ""
-        asked = self._steps()
+        steps = self._steps()
         try:
-            used = list(kinds(steps_of(asked)))
+            used = list(kinds(steps_of(steps)))
             code.check_files(used)  # or the other process would read another source
             if not code.kind_in_cell(used):
-                self._training = begin(self._follow(asked, self.train.description))
+                self._training = begin(self._follow(steps, self.train.description))
             if self._training:
                 return
-            lab.realize(*asked)
+            lab.realize(*steps)
         except (BadInput, lab.Failed) as error:
             wrong = str(error)
         self._done(wrong)
@@ -109,7 +109,7 @@ class Offer(widgets.VBox):
         if self._aside:
             self._aside.cancel()
 
-    async def _follow(self, asked: list[list[Any]], what: str) -> None:
+    async def _follow(self, steps: list[list[Any]], what: str) -> None:
         """Shows how a training gets on; other controls can be moved meanwhile."""
         wrong = ended = ""
         self.bar.value = 0.0
@@ -118,7 +118,7 @@ class Offer(widgets.VBox):
         self.progress.value = status(f"{what}: starting ...")
         start = began = time.monotonic()
         try:
-            self._aside = await asyncio.to_thread(aside.Training, asked)
+            self._aside = await asyncio.to_thread(aside.Training, steps)
             self.cancel.disabled = False
             async for progress in self._aside:
                 if progress.done == 0:

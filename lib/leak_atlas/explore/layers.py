@@ -174,7 +174,7 @@ class Layers(Description):
 
     def _side(self, setting: Setting, parts: Any) -> Side | None:
         """What is stored of a side; made once."""
-        found: dict[str, dict[int, list[Arrays]]] = {}
+        stored: dict[str, dict[int, list[Arrays]]] = {}
         for moment in setting.moments(self.moments):
             steps: dict[str, Sequence[Step]] = {
                 "distance": setting.distances(moment, parts),
@@ -185,13 +185,13 @@ class Layers(Description):
             epoch = moment or setting.schedule.epochs
             for kind, own in steps.items():
                 if results := self._shelf.results(own):
-                    found.setdefault(kind, {})[epoch] = results
-        if "distance" not in found:
+                    stored.setdefault(kind, {})[epoch] = results
+        if "distance" not in stored:
             return None
-        stored = [(kind, *by_epoch) for kind, by_epoch in found.items()]
-        key = setting, parts, *stored
+        epochs = [(kind, *by_epoch) for kind, by_epoch in stored.items()]
+        key = setting, parts, *epochs
         if key not in self._sides:
-            self._sides[key] = Side(setting, found)
+            self._sides[key] = Side(setting, stored)
         return self._sides[key]
 
     # ------------------------------------------------------------ words

@@ -69,23 +69,23 @@ class Side:
     """One probe: its cells, and the path of each sample that carries one."""
 
     def __init__(
-        self, setting: Setting, found: Mapping[str, Mapping[int, Sequence[Arrays]]]
+        self, setting: Setting, results: Mapping[str, Mapping[int, Sequence[Arrays]]]
     ) -> None:
-        """`found` are the results of a probe by kind and epoch."""
+        """`results` are those of a probe by kind and epoch."""
         self.data = setting.data
-        first = next(iter(found["distance"].values()))[0]
+        first = next(iter(results["distance"].values()))[0]
         self.parts = bytes(first["parts"]).decode().split("\n")
-        self.epochs = sorted(set().union(*found.values()))
+        self.epochs = sorted(set().union(*results.values()))
         self._index = np.unique(first["index"])
         self._samples = [records.sample_name(self.data, at) for at in self._index]
         self._labels = self._shown_labels()
         self.cells: list[Row] = []
         self._ranks: dict[str, NDArray] = {}  # by measure: see `_measure`
         for measure in MEASURES:
-            if measure in found:
-                self._measure(measure, found[measure])
+            if measure in results:
+                self._measure(measure, results[measure])
             elif measure in disparity.MEASURES:
-                self._measure(measure, found["distance"])
+                self._measure(measure, results["distance"])
 
     def _shown_labels(self) -> NDArray:
         """The class of each sample, `(N,)`; all 0 where there are too many classes."""
@@ -93,15 +93,15 @@ class Side:
         labels = readers.load(self.data.name, self.data.pixels).labels[self._index]
         return np.zeros_like(labels) if len(classes) > CLASSES else labels
 
-    def _measure(self, measure: str, found: Mapping[int, Sequence[Arrays]]) -> None:
+    def _measure(self, measure: str, results: Mapping[int, Sequence[Arrays]]) -> None:
         """Adds a measure's cells, and the ranks of all samples when unseen and when seen,
         `(2, epochs, P, N)`.
         """
         shape = 2, len(self.epochs), len(self.parts), len(self._index)
         ranks = np.full(shape, np.nan)
         for at, epoch in enumerate(self.epochs):
-            if epoch in found:
-                pairs = _values(found[epoch], measure, self._index)
+            if epoch in results:
+                pairs = _values(results[epoch], measure, self._index)
                 ranks[:, at] = self._mean_ranks(pairs)
                 for cell in self._cells(pairs, ranks[0, at]):
                     place = {"measure": measure, "epoch": epoch}

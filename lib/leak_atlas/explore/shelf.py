@@ -57,7 +57,7 @@ class Shelf:
 
     def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
         """The arrays of each step; None where one is not there."""
-        found = []
+        arrays = []
         for step in steps:
             if step.key not in self._read and store.has(step.key):
                 try:
@@ -66,8 +66,8 @@ class Shelf:
                     store.discard(step.key)  # so that it is computed again when it is asked for
             if step.key not in self._read:
                 return None
-            found.append(self._read[step.key])
-        return found
+            arrays.append(self._read[step.key])
+        return arrays
 
     def derived(self, make: Callable[..., Any], steps: Sequence[Step], *given: Any) -> Any:
         """`make(results, *given)` of the results of some steps, made once; None where one of them is
@@ -110,13 +110,13 @@ def sentences(
     outcomes: Sequence[Row], at: Any = None, place: str = "", sides: Iterable[str] = COLOURS
 ) -> list[str]:
     """What came of each side at a place, and of what they are compared with."""
-    found: dict[str, list[str]] = {side: [] for side in sides}
+    by_side: dict[str, list[str]] = {side: [] for side in sides}
     for row in outcomes:
         if row["at"] in (at, None):
             text = records.sentence(row, "value", row["measure"], digits=3)
-            found.setdefault(row["side"], []).append(text)
+            by_side.setdefault(row["side"], []).append(text)
     texts = []
-    for side, own in found.items():
+    for side, own in by_side.items():
         name = f"{side} at {place}" if place and side in COLOURS else side
         outcome = ", ".join(own) or "not trained yet"
         texts.append(f"{name}: {outcome}.")

@@ -71,7 +71,8 @@ class Time(Description):
         for study in self.studies.values():
             look.pictured(study.data)
         self._shelf = Shelf()
-        self.signals = cache(self._signals)
+        self.trained = cache(self._trained)
+        self.judged = cache(self._judged)
         meaning = "one threshold for all samples and networks"
         self.choices = [
             Choice("data", self.studies),
@@ -81,18 +82,23 @@ class Time(Description):
 
     # ------------------------------------------------------------ recipes
 
-    def _signals(self, data: str) -> tuple[dict[int, Any], dict[int, Any]]:
-        """The outputs of the attacked networks and of the judges, by epoch."""
+    def _trained(self, data: str) -> dict[int, Any]:
+        """The outputs of the attacked networks by epoch."""
+        return self.studies[data].signals()
+
+    def _judged(self, data: str) -> dict[int, Any]:
+        """The outputs of the judges by epoch."""
         study = self.studies[data]
-        return study.signals(), study.signals(study.judges(self.judges, self.share))
+        return study.signals(study.judges(self.judges, self.share))
 
     def attacks(self, state: State, permuted: int | None = None) -> dict[int, Any]:
         """The attack by epoch; `permuted`: its permutation null."""
         return self.value(state, "data").attacks(self.value(state, "attack"), permuted)
 
     def steps(self, state: State) -> list[Any]:
+        data = state["data"]
         null = self.attacks(state, permuted=0)
-        return [self.attacks(state), null, *self.signals(state["data"])]
+        return [self.attacks(state), null, self.trained(data), self.judged(data)]
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
         return [*self.attacks(state).values()][-1:]
@@ -100,12 +106,12 @@ class Time(Description):
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
-        study, rule = self.value(state, "data"), self.value(state, "threshold")
-        trained, _ = self.signals(state["data"])
+        study = self.value(state, "data")
+        rule = self.value(state, "threshold")
         try:
             scored = over_time.read(self._shelf, self.attacks(state))
             null = over_time.read(self._shelf, self.attacks(state, permuted=0))
-            outputs = over_time.outputs(self._shelf, trained)
+            outputs = over_time.outputs(self._shelf, self.trained(state["data"]))
         except KeyError:
             return {}
         path = trajectories.plane(scored, rule)  # (epochs, FPR and TPR, samples)
@@ -144,9 +150,8 @@ class Time(Description):
 
     def _difficulty(self, state: State, index: NDArray) -> dict[str, NDArray]:
         """Measures of how hard the samples are, by their names; none without judges."""
-        _, judges = self.signals(state["data"])
         try:
-            judged = over_time.outputs(self._shelf, judges)
+            judged = over_time.outputs(self._shelf, self.judged(state["data"]))
         except KeyError:
             return {}
         early = sorted(judged)[:3][-1]
