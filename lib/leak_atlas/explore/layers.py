@@ -54,7 +54,7 @@ class Layers(Description):
     hint = (
         "Point at a cell to read its AUC. A number in brackets could be chance: its 95 % interval contains"
         " 0.5. Click a cell to see the samples that stand out; click a picture to follow that sample through"
-        " the stages. Seen and unseen: by M_h1, in its training."
+        " the stages. Unseen samples are those that M_h1 has not been trained on."
     )
 
     def __post_init__(self) -> None:

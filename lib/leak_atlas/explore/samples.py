@@ -245,13 +245,15 @@ BEHIND = "step * (epoch - 1)"
 INSIDE = f"datum.rank > {BEHIND} && datum.rank <= {BEHIND} + held"
 PALE = {"condition": {"test": INSIDE, "value": 1}, "value": 0.25}  # outside the window
 TIPS = [by("label:N", title="sample"), by("score:Q", title="memorization score"), by("rank:Q")]
-MEANS = "'{0}: ' + datum['{0} in'] + ' % as a member, ' + datum['{0} out'] + ' % as a non-member'"
+PERCENT = "(isValid(datum['{0}']) ? datum['{0}'] + ' %' : 'unknown')"
+AS_MEMBER, AS_OTHER = PERCENT.format("{0} in"), PERCENT.format("{0} out")
+EXPOSURE = f"'{{0}}: ' + {AS_MEMBER} + ' as a member, ' + {AS_OTHER} + ' as a non-member'"
 CARD = [
     "datum.label",
     "'memorization score ' + datum.score + ', rank ' + datum.rank",
     "'Exposure to the attack:'",
-    MEANS.format(BASE),
-    MEANS.format(WINDOW),
+    EXPOSURE.format(BASE),
+    EXPOSURE.format(WINDOW),
 ]
 
 

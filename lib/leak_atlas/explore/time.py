@@ -136,7 +136,7 @@ class Time(Description):
             "measures": [*measures],
             "correlations": records.plain(correlations),
             "high": records.plain(trajectories.high_share(scored, rule)),
-            "speed": trajectories.mean_speed(scored, null, rule),
+            "speed": round(trajectories.mean_speed(scored, null, rule), 3) + 0,  # no -0
         }
         for place, name in enumerate([*RATES, *LOSSES]):
             curve = curves[:, place]

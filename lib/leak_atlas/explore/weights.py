@@ -66,7 +66,7 @@ class Weights(Description):
     hint = (
         "A number is the selected share of a cell's weights, divided by r: chance gives 1. A number in"
         " brackets could be chance: its 95 % interval contains 1. Point at a cell to read its interval. Click"
-        " it to see accuracy and leakage after rewinding the share r of all weights. Play runs over r."
+        " the cell to see accuracy and leakage after rewinding the share r of all weights. Play runs over r."
     )
 
     def __post_init__(self) -> None:
