@@ -110,6 +110,7 @@ def heat(
 
 
 def _heat_colour(of: Measure) -> Spec:
+    """The colour of a cell, and its legend."""
     scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     legend = {
         "title": of.title,

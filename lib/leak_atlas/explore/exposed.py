@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +141,10 @@ def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[
     if not exposed:
         return []
     index = [records.sample_index(sample) for sample in samples]
-    columns: dict[str, Any] = {"sample": samples, "at": [[*exposed]] * len(samples)}
+    columns: Row = {
+        "sample": samples,
+        "at": [[*exposed]] * len(samples),
+    }
     for group in GROUPS:
         ranks = []
         for each in exposed.values():

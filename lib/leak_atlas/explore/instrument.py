@@ -165,6 +165,7 @@ class Instrument(widgets.VBox):
         return self._stored[key]
 
     def _can_show(self, state: State, side: str) -> bool:
+        """Whether a side is stored in a state."""
         try:
             steps = self.of.marks(state, side)
             return all(store.has(step.key) for step in steps)

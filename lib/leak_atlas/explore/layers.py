@@ -52,9 +52,10 @@ class Layers(Description):
     title = "Which stage shows membership, and when?"
     question = "In which stage do two networks differ on the samples that only one has seen?"
     hint = (
-        "Point at a cell to read its AUC. A number in brackets could be chance: its 95 % interval contains"
-        " 0.5. Click a cell to see the samples that stand out; click a picture to follow that sample through"
-        " the stages. Unseen samples are those that M_h1 has not been trained on."
+        "Point at a cell to read its AUC. A number in brackets could be chance: its 95 %"
+        " interval contains 0.5. Click a cell to see the samples that stand out; click a picture"
+        " to follow that sample through the stages. Unseen samples are those that M_h1 has not"
+        " been trained on."
     )
 
     def __post_init__(self) -> None:
@@ -65,7 +66,7 @@ class Layers(Description):
         for letter, factor in product(COLOURS, ORDER):
             self.choices.append(self._choice(letter, factor))
         parts = {"stages": "stages", "blocks": "blocks"}
-        self.choices.append(Choice("parts", parts, meaning="rows of the maps"))
+        self.choices.append(Choice("parts", parts, meaning="what a row of the maps is"))
 
     def _choice(self, letter: str, factor: str) -> Choice:
         """The list of a factor's values, with that of the side in the beginning."""

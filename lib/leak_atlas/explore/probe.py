@@ -73,7 +73,8 @@ class Side:
     ) -> None:
         """`results` are those of a probe by kind and epoch."""
         self.data = setting.data
-        first = next(iter(results["distance"].values()))[0]
+        by_epoch = results["distance"]
+        first, *_ = next(iter(by_epoch.values()))
         self.parts = bytes(first["parts"]).decode().split("\n")
         self.epochs = sorted(set().union(*results.values()))
         self._index = np.unique(first["index"])
@@ -159,7 +160,8 @@ class Side:
                 own = labels == label
                 unseen = ~each.seen[own]
                 if unseen.any() and not unseen.all():
-                    aucs[:, number, pair] = audit.auc(each.value[:, own], unseen)
+                    values = each.value[:, own]
+                    aucs[:, number, pair] = audit.auc(values, unseen)
         return aucs.reshape(len(self.parts), -1)
 
     def path(self, measure: str, sample: str) -> Row | None:

@@ -65,8 +65,9 @@ class Pruning(Description):
     title = "What does pruning remove, and whom does it expose?"
     question = title
     hint = (
-        "Click a class to see its attack scores and its most exposed members; click a picture to follow that"
-        " sample through the sparsities. A number in brackets could be chance: its 95 % interval contains 0.5."
+        "Click a class to see its attack scores and its most exposed members; click a picture"
+        " to follow that sample through the sparsities. A number in brackets could be chance:"
+        " its 95 % interval contains 0.5."
     )
 
     def __post_init__(self) -> None:

@@ -81,7 +81,8 @@ def meaning(auc: Estimate, who: str, what: str) -> str:
     """What an AUC says of a group: `who` has larger or smaller values than the others."""
     if auc.low <= 0.5 <= auc.high:
         return "could be chance: the interval contains 0.5"
-    return f"{who} {'larger' if auc.value > 0.5 else 'smaller'} {what}"
+    size = "larger" if auc.value > 0.5 else "smaller"
+    return f"{who} {size} {what}"
 
 
 # ---------------------------------------------------------------- samples
@@ -96,7 +97,8 @@ def histogram(values: NDArray, groups: Mapping[str, BoolArray]) -> dict[str, lis
         high = low + 1
     edges = np.linspace(low, high, BINS + 1)
     clipped = values.clip(low, high)
-    columns = {"edge": [float(f"{edge:.4g}") for edge in edges[:-1]]}
+    left = edges[:-1]
+    columns = {"edge": [float(f"{edge:.4g}") for edge in left]}
     for name, inside in groups.items():
         counts, _ = np.histogram(clipped[inside], edges)
         percent = 100 * counts / max(inside.sum(), 1)

@@ -50,9 +50,9 @@ class Samples(Description):
     title = "Whom does a window over the ranking protect?"
     question = "Which members does a window visit, and which are exposed to an attack?"
     hint = (
-        "Play moves the window through the epochs of a round. Click a member to read its memorization"
-        " score and its exposure, and to see the members that look most like it. Exposure is the percentage"
-        " of non-members with a lower attack score."
+        "Play moves the window through the epochs of a round. Click a member to read its"
+        " memorization score and its exposure, and to see the members that look most like it."
+        " Exposure is the percentage of non-members with a lower attack score."
     )
 
     def __post_init__(self) -> None:
@@ -61,20 +61,22 @@ class Samples(Description):
         self._shelf = Shelf()
         defences = {"RSW": None, "SWMR": self.penalty}
         widths = {f"{ninths}/9": ninths for ninths in range(1, 10)}
-        steps = {str(step): step for step in sorted({0, 1, 2, self.step})}
-        width = "of the window, as a share of a class' members"
+        steps = {str(number): number for number in sorted({0, 1, 2, self.step})}
+        width = "width of the window: a share of the members of a class"
+        step = "number of members by which the window moves each epoch"
         self.choices = [
             Choice("data", self.studies),
             Choice("defence", defences),
-            Choice("order", ORDERS, meaning="of the scores"),
+            Choice("order", ORDERS, meaning="order of the memorization scores"),
             Choice("attack", self.attackers),
             Choice("width", widths, f"{self.ninths}/9", meaning=width),
-            Choice("step", steps, str(self.step), meaning="members an epoch"),
+            Choice("step", steps, str(self.step), meaning=step),
         ]
 
     # ------------------------------------------------------------ recipes
 
     def window(self, state: State) -> Window:
+        """The window over the ranking of each class."""
         study = self.value(state, "data")
         members = study.setup.design.members(0) / study.data.classes
         width = round(members * self.value(state, "width") / 9)

@@ -144,6 +144,7 @@ def _pairs(setting: Setting) -> tuple[recipe.Pair, ...]:
 
 
 def _can(make: Callable[[], Any]) -> bool:
+    """Whether something can be made."""
     try:
         make()
     except BadInput:
@@ -209,6 +210,7 @@ def names(first: Setting, second: Setting) -> list[str]:
 
 
 def _name(setting: Setting, factors: Sequence[str]) -> str:
+    """The values of some factors, as a name."""
     words = []
     for factor in factors:
         value = word(setting[factor])

@@ -73,7 +73,8 @@ class Shelf:
         """`make(results, *given)` of the results of some steps, made once; None where one of them is
         not there.
         """
-        key = (make, given, *(step.key for step in steps))
+        keys = [step.key for step in steps]
+        key = make, given, *keys
         if key not in self._derived:
             results = self.results(steps)
             if results is None:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from leak_atlas import audit
 from leak_atlas.explore import charts, look, records, vega
 from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Shelf
 from leak_atlas.explore.vega import PICTURES, Chart, by, calculate, mark, on, silent
 from leak_atlas.localization import over_time, trajectories
@@ -61,10 +62,11 @@ class Time(Description):
     title = "When does training expose a sample?"
     question = "When in training is membership encoded, and in which samples?"
     hint = (
-        "Each point is a sample: the share of networks that call it a member, among those trained without it"
-        " (FPR) and with it (TPR). Its colour is its rank: the percentage of samples with a smaller value of the"
-        " measure. Click a point, or a picture, to follow its path; play runs over the epochs. Points are moved"
-        " a little so that none hides another. High risk: TPR at least 0.8, FPR at most 0.2."
+        "Each point is a sample: the share of networks that call it a member, among those"
+        " trained without it (FPR) and with it (TPR). Its colour is its rank: the percentage of"
+        " samples with a smaller value of the measure. Click a point, or a picture, to follow"
+        " its path; play runs over the epochs. Points are moved a little so that none hides"
+        " another. High risk: TPR at least 0.8, FPR at most 0.2."
     )
 
     def __post_init__(self) -> None:
@@ -98,7 +100,12 @@ class Time(Description):
     def steps(self, state: State) -> list[Any]:
         data = state["data"]
         null = self.attacks(state, permuted=0)
-        return [self.attacks(state), null, self.trained(data), self.judged(data)]
+        return [
+            self.attacks(state),
+            null,
+            self.trained(data),
+            self.judged(data),
+        ]
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
         return [*self.attacks(state).values()][-1:]
@@ -124,13 +131,13 @@ class Time(Description):
         epochs = scored.epochs.tolist()
         samples = len(scored.index)
         names = [records.sample_name(study.data, index) for index in scored.index]
-        columns: dict[str, Any] = {
+        columns: Row = {
             "sample": names,
             "epoch": [epochs] * samples,
             "rank": records.ranks(values, np.full(samples, True)).T,
             "aside": np.random.default_rng(0).uniform(-0.02, 0.02, (samples, 2)),
         }
-        mean: dict[str, Any] = {
+        mean: Row = {
             "aside": [0, 0],
             "epoch": epochs,
             "measures": [*measures],

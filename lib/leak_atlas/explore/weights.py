@@ -64,9 +64,10 @@ class Weights(Description):
     title = "Which weights does a score select?"
     question = "Which weights does a score select, and what does rewinding them do to accuracy and leakage?"
     hint = (
-        "A number is the selected share of a cell's weights, divided by r: chance gives 1. A number in"
-        " brackets could be chance: its 95 % interval contains 1. Point at a cell to read its interval. Click"
-        " the cell to see accuracy and leakage after rewinding the share r of all weights. Play runs over r."
+        "A number is the selected share of a cell's weights, divided by r: chance gives 1. A"
+        " number in brackets could be chance: its 95 % interval contains 1. Point at a cell to"
+        " read its interval. Click the cell to see accuracy and leakage after rewinding the"
+        " share r of all weights. Play runs over r."
     )
 
     def __post_init__(self) -> None:
