@@ -23,7 +23,7 @@ from tests.explore.conftest import text
 class Toy(Description):
     """Stages of a network by width; what is stored of a width is a number."""
 
-    name, title, question, hint = "toy", "A toy", "Which?", "Point at a cell."
+    name, hint = "toy", "Point at a cell."
     choices = (
         Choice("A_width", {"4": 4, "8": 8, "patch": 0}, "4", side="A", label="width"),
         Choice("B_width", {"4": 4, "8": 8}, "8", side="B", label="width", more=True),

@@ -1,7 +1,8 @@
 """What an explorer is: a `Description` of data and charts, and nothing else.
 
     class Widths(Description):
-        name, title = "widths", "AUC of each stage by width"
+        name = "widths"
+        hint = "Point at a cell to read its AUC."
         choices = (Choice("A_width", {"8": 8, "16": 16}, "8", side="A", label="width"), ...)
 
         def steps(self, state): ...      # the recipes that a state needs, one list a side
@@ -85,8 +86,6 @@ class Description(ABC):
     """What an explorer is. The engine asks for rows and charts, and never for anything else."""
 
     name: ClassVar[str]  # of its notebook and its page
-    title: ClassVar[str]
-    question: ClassVar[str]
     hint: ClassVar[str]  # what one can do, in a sentence or two
     choices: Sequence[Choice]
     exploded: ClassVar[Sequence[str]] = ()  # lists whose elements have rows of their own in exports

@@ -49,8 +49,6 @@ class Layers(Description):
     objectives: Mapping[str, Objective] = field(default_factory=_undefended)
 
     name = "layers"
-    title = "Which stage shows membership, and when?"
-    question = "In which stage do two networks differ on the samples that only one has seen?"
     hint = (
         "Point at a cell to read its AUC. A number in brackets could be chance: its 95 %"
         " interval contains 0.5. Click a cell to see the samples that stand out; click a picture"

@@ -62,8 +62,6 @@ class Pruning(Description):
     reference: int = 0
 
     name = "pruning"
-    title = "What does pruning remove, and whom does it expose?"
-    question = title
     hint = (
         "Click a class to see its attack scores and its most exposed members; click a picture"
         " to follow that sample through the sparsities. A number in brackets could be chance:"

@@ -47,8 +47,6 @@ class Samples(Description):
     step: int  # by which it moves to begin with, members an epoch
 
     name = "samples"
-    title = "Whom does a window over the ranking protect?"
-    question = "Which members does a window visit, and which are exposed to an attack?"
     hint = (
         "Play moves the window through the epochs of a round. Click a member to read its"
         " memorization score and its exposure, and to see the members that look most like it."

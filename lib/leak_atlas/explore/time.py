@@ -59,8 +59,6 @@ class Time(Description):
 
     name = "time"
     exploded = ("epoch", *RATES, *LOSSES)
-    title = "When does training expose a sample?"
-    question = "When in training is membership encoded, and in which samples?"
     hint = (
         "Each point is a sample: the share of networks that call it a member, among those"
         " trained without it (FPR) and with it (TPR). Its colour is its rank: the percentage of"

@@ -61,8 +61,6 @@ class Weights(Description):
     rate: float  # r to begin with
 
     name = "weights"
-    title = "Which weights does a score select?"
-    question = "Which weights does a score select, and what does rewinding them do to accuracy and leakage?"
     hint = (
         "A number is the selected share of a cell's weights, divided by r: chance gives 1. A"
         " number in brackets could be chance: its 95 % interval contains 1. Point at a cell to"
