@@ -11,13 +11,15 @@ import vl_convert
 
 from leak_atlas import BadInput
 from leak_atlas.engine import store
-from leak_atlas.explore import instrument, records
+from leak_atlas.explore import records
+from leak_atlas.explore.description import figure
 from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.layers import Layers
 from leak_atlas.explore.probe import BOTH, FIELDS, MEASURES, ONE, SHOWN
 from leak_atlas.explore.setting import FACTORS, Setting
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule
+from leak_atlas.report.live import VEGA_LITE
 from tests.explore.conftest import text
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4", "head"]
@@ -160,16 +162,16 @@ def test_an_epoch_that_is_not_stored_has_no_column(app: Instrument) -> None:
 
 
 def test_a_choice_that_means_nothing_here_is_not_shown(app: Instrument) -> None:
-    assert app._lists["A_patch"].layout.display == "none"
+    assert app.controls.lists["A_patch"].layout.display == "none"
     with pytest.raises(BadInput, match="did you mean 'resnet18'"):
         app.choose(A_architecture="resnet8")
 
 
 @pytest.mark.parametrize("narrow", ["wide", "narrow"])
 def test_the_figure_is_valid(app: Instrument, narrow: str) -> None:
-    shown = instrument.figure(app.of, app.state, app.rows)
+    shown = figure(app.of, app.state, app.rows)
     assert len(json.dumps(shown["rows"])) < 700_000
-    compiled = vl_convert.vegalite_to_vega(shown[narrow], vl_version=instrument.VEGA_LITE)
+    compiled = vl_convert.vegalite_to_vega(shown[narrow], vl_version=VEGA_LITE)
     signals = {each["name"] for each in compiled["signals"]}
     assert {each["signal"] for each in shown["pointers"]} <= signals
 

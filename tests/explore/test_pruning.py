@@ -138,7 +138,7 @@ def test_what_is_removed_of_a_stage_counts_its_weights(app: Instrument) -> None:
 def test_what_is_missing_is_offered(app: Instrument) -> None:
     assert app.offer.train.description.startswith("train")
     assert "B at sparsity 0.6: not trained yet" in text(app.says.value)
-    marked = [label for label, _ in app._lists["A_defence"].options if "●" in label]
+    marked = [label for label, _ in app.controls.lists["A_defence"].options if "●" in label]
     assert marked == ["● Base"]
 
 

@@ -22,15 +22,19 @@ def prepare(place: Path) -> dict[str, str]:
 
     template = place / ".jupyter/voila/templates/atlas"
     shutil.copytree(TEMPLATE, template, dirs_exist_ok=True)
-    sources = sorted((paths.NOTEBOOKS / "explore").glob("*.py"))
-    for source in sources:
-        nbformat.write(jupytext.read(source), place / f"{source.stem}.ipynb")
-    cards = Environment(autoescape=True).from_string(files.read_text(TEMPLATE / "cards.html.j2"))
-    shown = [_card(place / f"{source.stem}.ipynb") for source in sources]
-    files.write_text(template / "tree-lab.html", cards.render(cards=shown, style=render.style()))
-    known = filter(None, [str(place / ".jupyter"), os.environ.get("JUPYTER_PATH")])
-    config = str(paths.NOTEBOOKS / ".jupyter")
-    return {"JUPYTER_PATH": os.pathsep.join(known), "JUPYTER_CONFIG_PATH": config}
+    cards = []
+    for source in sorted((paths.NOTEBOOKS / "explore").glob("*.py")):
+        notebook = place / f"{source.stem}.ipynb"
+        nbformat.write(jupytext.read(source), notebook)
+        cards.append(_card(notebook))
+    layout = files.read_text(TEMPLATE / "cards.html.j2")
+    first = Environment(autoescape=True).from_string(layout)
+    files.write_text(template / "tree-lab.html", first.render(cards=cards, style=render.style()))
+    known = [str(place / ".jupyter"), os.environ.get("JUPYTER_PATH", "")]
+    return {
+        "JUPYTER_PATH": os.pathsep.join(filter(None, known)),
+        "JUPYTER_CONFIG_PATH": str(paths.NOTEBOOKS / ".jupyter"),
+    }
 
 
 def _card(path: Path) -> dict[str, Any]:

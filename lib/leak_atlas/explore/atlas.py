@@ -19,8 +19,8 @@ import numpy as np
 from leak_atlas import audit
 from leak_atlas.audit.targets import tpr_key
 from leak_atlas.explore import charts, records, shelf, vega
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.exposed import GROUPS, MEMBERS, OTHERS, SHOWN, Exposed
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
 from leak_atlas.explore.vega import Chart, by
@@ -46,8 +46,6 @@ class Atlas(Description):
     attackers: Mapping[str, Attacker]  # by the words that offer them
 
     name = "atlas"
-    title = "Which defence hides whom, and at which cost?"
-    question = title
     hint = (
         "Lower and more to the right is better. Click a point to see how that variant leaks and"
         " whom it exposes; click a picture to compare the exposure of that sample under all variants."
@@ -150,8 +148,8 @@ class Atlas(Description):
             "ROC curve": _roc(chosen, ordinary, width),
             "chosen sample: exposure under all variants": _ranks(rows, width),
         }
-        shown = [vega.side_by_side(line, narrow) for line in (plane, strips, scores, below)]
-        return vega.page(shown, "test accuracy and attack AUC of all defences")
+        lines = [plane, strips, scores, below]
+        return vega.page(lines, narrow, "test accuracy and attack AUC of all defences")
 
 
 # ---------------------------------------------------------------- rows

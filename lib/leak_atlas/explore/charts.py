@@ -18,6 +18,7 @@ from leak_atlas.explore.vega import (
     PICTURES,
     QUIET,
     Chart,
+    Spec,
     by,
     calculate,
     chosen,
@@ -35,7 +36,7 @@ BLUE_TO_RED = ("#4393c3", "#f7f7f7", "#d6604d")  # black numbers can be read on 
 OUTCOMES = {"test accuracy": "accuracy", "attack AUC": "auc", "TPR at 1 % FPR": "tpr_at_1%"}
 CLICKABLE = {"cursor": "pointer", "ariaRole": "button"}
 DASHED = {"strokeDash": [4, 4], "color": QUIET}
-FREE: dict[str, Any] = {"scale": {"zero": False}, "title": None}  # an axis that may begin above 0
+FREE: Spec = {"scale": {"zero": False}, "title": None}  # an axis that may begin above 0
 
 
 @dataclass(frozen=True)
@@ -53,25 +54,21 @@ class Measure:
 AUC = Measure("auc", "AUC", (0.25, 0.5, 0.75), chance=0.5)
 
 
-# ---------------------------------------------------------------- maps
+# ---------------------------------------------------------------- of both sides
 
 
-def maps(
-    names: Mapping[str, str],
-    cells: Chart,
-    selections: Sequence[Chart],
-    x: Any,
-    y: Any,
-    named: str,
-    width: int,
-    of: Measure = AUC,
-) -> dict[str, Chart]:
-    """A `heat` map of each side, by its title; `names` say what the sides are."""
+def of_sides(names: Mapping[str, str] | str, chart: Chart) -> dict[str, Chart]:
+    """A chart of the rows of A and one of those of B, by their titles; `names` say what they show."""
+    if isinstance(names, str):
+        names = dict.fromkeys(COLOURS, names)
     charts = {}
     for side, name in names.items():
-        own = on(cells, vega.of_side(side))
-        charts[f"{side}: {name}"] = heat(own, selections, x, y, named, width, of)
+        transforms = [*vega.of_side(side), *chart["transform"]]
+        charts[f"{side}: {name}"] = chart | {"transform": transforms}
     return charts
+
+
+# ---------------------------------------------------------------- maps
 
 
 def heat(
@@ -104,13 +101,16 @@ def heat(
     )
     tiles["params"] = list(selections)
     numbers = silent("text", {"fontSize": 11, "color": INK}, **place, text=by("number:N"))
-    frame = silent("rect", {"filled": False, "stroke": INK, "strokeWidth": 3}, **place)
-    frame["transform"] = [each for one in selections for each in chosen(one["name"])]
+    line = {"filled": False, "stroke": INK, "strokeWidth": 3}
+    frame = silent("rect", line, **place)
+    frame["transform"] = chosen(*(each["name"] for each in selections))
     words = on(cells, calculate(where=named, **_words(of)))
-    return layers(words, tiles, numbers, frame, width=width, height=26 * len(y["sort"]))
+    size = {"width": width, "height": 26 * len(y["sort"])}
+    return layers(words, tiles, numbers, frame, **size)
 
 
-def _heat_colour(of: Measure) -> dict[str, Any]:
+def _heat_colour(of: Measure) -> Spec:
+    """The colour of a cell, and its legend."""
     scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     legend = {
         "title": of.title,
@@ -145,7 +145,12 @@ def _words(of: Measure) -> dict[str, str]:
 
 def distribution(cells: Chart, groups: Mapping[str, str], x: str, **size: Any) -> Chart:
     """Groups of samples at the chosen cell, each a column of `records.histogram` with its colour."""
-    look = {"interpolate": "step-after", "fillOpacity": 0.25, "line": True, "strokeWidth": 1.5}
+    look = {
+        "interpolate": "step-after",
+        "fillOpacity": 0.25,
+        "line": True,
+        "strokeWidth": 1.5,
+    }
     scale = {"zero": False, "nice": False}
     area = mark(
         "area",
@@ -164,7 +169,13 @@ def curves(
     """A line for each of some columns of lists, `groups` with their colours: `value` along another
     such column.
     """
-    line = silent("line", look, x=x, y=y, color=group_colour(groups))
+    line = silent(
+        "line",
+        look,
+        x=x,
+        y=y,
+        color=group_colour(groups),
+    )
     unfolded = on(rows, unfold(along, *groups), fold([*groups], "group", "value"))
     return layers(unfolded, line)
 
@@ -178,12 +189,25 @@ def with_intervals(rows: Chart, x: Any, groups: Mapping[str, str], chance: float
     return layers(
         on(rows, calculate(interval="datum.low + ' to ' + datum.high")),
         silent("rule", DASHED, y={"datum": chance}),
-        mark("line", {"point": True}, x=x, y=value, color=colour, tooltip=tips),
-        silent("area", {"opacity": 0.15}, x=x, **ends, color=colour),
+        mark(
+            "line",
+            {"point": True},
+            x=x,
+            y=value,
+            color=colour,
+            tooltip=tips,
+        ),
+        silent(
+            "area",
+            {"opacity": 0.15},
+            x=x,
+            **ends,
+            color=colour,
+        ),
     )
 
 
-def group_colour(groups: Mapping[str, str]) -> dict[str, Any]:
+def group_colour(groups: Mapping[str, str]) -> Spec:
     """The colour of each `group`."""
     return by("group:N", scale=vega.colours(groups), legend=LEGEND)
 
@@ -217,7 +241,8 @@ def _stripe(x: Any, now: str) -> Chart:
 def _bands(others: Sequence[str]) -> list[Chart]:
     """The interval and the value of networks that have no place along the columns."""
     look = _outcome_look(others)
-    band = mark("rect", {"opacity": 0.12}, **_outcome_interval(), **look)
+    ends = _outcome_interval()
+    band = mark("rect", {"opacity": 0.12}, **ends, **look)
     middle = mark("rule", {"strokeDash": [5, 3]}, y=_outcome("value"), **look)
     own = {"transform": where(f"indexof({list(others)}, datum.side) >= 0")}
     return [band | own, middle | own]
@@ -227,21 +252,33 @@ def _points(others: Sequence[str], x: Any) -> list[Chart]:
     """The interval and the value of A and B in each column."""
     look = _outcome_look(others)
     place = {"x": x, "xOffset": by("side:N", scale={"domain": list(COLOURS)})}
-    line = mark("rule", {"strokeWidth": 2}, **place, **_outcome_interval(), **look)
-    point = mark("point", {"filled": True, "size": 60}, **place, y=_outcome("value"), **look)
+    line = mark(
+        "rule",
+        {"strokeWidth": 2},
+        **place,
+        **_outcome_interval(),
+        **look,
+    )
+    point = mark(
+        "point",
+        {"filled": True, "size": 60},
+        **place,
+        y=_outcome("value"),
+        **look,
+    )
     own = {"transform": where(f"indexof({list(COLOURS)}, datum.side) >= 0")}
     return [line | own, point | own]
 
 
-def _outcome(column: str) -> dict[str, Any]:
+def _outcome(column: str) -> Spec:
     return by(f"{column}:Q", **FREE, axis={"tickCount": 4})
 
 
-def _outcome_interval() -> dict[str, Any]:
+def _outcome_interval() -> Spec:
     return {"y": _outcome("low"), "y2": {"field": "high"}}
 
 
-def _outcome_look(others: Sequence[str]) -> dict[str, Any]:
+def _outcome_look(others: Sequence[str]) -> Spec:
     """Colours and hovers of A and B, and of those that they are compared with."""
     shades = COLOURS | dict(zip(others, (INK, QUIET), strict=False))
     legend = LEGEND | {"symbolOpacity": 1}
@@ -283,8 +320,12 @@ def strip(
 
 def carriers(cells: Chart, sample: Chart, compared: str, width: int, shown: int) -> Chart:
     """The samples of the chosen cell, a `strip`, with their ranks among those `compared`."""
-    tips = [by("label:N", title="sample"), by("rank:Q", title=f"% of {compared} below it")]
-    return strip(on(cells, unfold("sample", "rank"), PICTURES), sample, tips, width, shown)
+    unfolded = on(cells, unfold("sample", "rank"), PICTURES)
+    tips = [
+        by("label:N", title="sample"),
+        by("rank:Q", title=f"% of {compared} below it"),
+    ]
+    return strip(unfolded, sample, tips, width, shown)
 
 
 def images(
@@ -292,7 +333,13 @@ def images(
 ) -> Chart:
     """Pictures, the columns `image`, at a `place`; a click chooses one, which gets a frame."""
     look = CLICKABLE | {"width": width, "height": height, "baseline": "middle"}
-    picture = mark("image", look, **place, url=by("image:N"), **encoding)
+    picture = mark(
+        "image",
+        look,
+        **place,
+        url=by("image:N"),
+        **encoding,
+    )
     picture["params"] = [sample]
     square = {
         "filled": False,
@@ -309,15 +356,40 @@ def images(
 def card(sample: Chart, lines: Sequence[str]) -> Chart:
     """The picture of one sample next to lines of text, each a Vega expression."""
     known = on(sample, calculate(lines=f"[{', '.join(lines)}]"))
-    square = {"width": 64, "height": 64, "x": 34, "y": 36}
+    square = {
+        "width": 64,
+        "height": 64,
+        "x": 34,
+        "y": 36,
+    }
     picture = silent("image", square, url=by("image:N"))
-    text = mark("text", {"align": "left", "x": 78, "y": 14, "lineHeight": 17}, text=by("lines:N"))
+    text = mark(
+        "text",
+        {
+            "align": "left",
+            "x": 78,
+            "y": 14,
+            "lineHeight": 17,
+        },
+        text=by("lines:N"),
+    )
     return layers(known, picture, text, width=280, height=76)
 
 
 def portrait(sample: Chart) -> Chart:
     """The picture of one sample, in the corner of a chart."""
-    look = {"width": 36, "height": 36, "align": "left", "baseline": "top"}
+    look = {
+        "width": 36,
+        "height": 36,
+        "align": "left",
+        "baseline": "top",
+    }
     place = {"x": {"value": 6}, "y": {"value": 0}}
     tips = [by("label:N")]
-    return sample | silent("image", look, **place, url=by("image:N"), tooltip=tips)
+    return sample | silent(
+        "image",
+        look,
+        **place,
+        url=by("image:N"),
+        tooltip=tips,
+    )

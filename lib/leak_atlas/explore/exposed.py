@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from leak_atlas import audit
 from leak_atlas.audit import Estimate
 from leak_atlas.explore import records, vega
-from leak_atlas.explore.records import Row
+from leak_atlas.explore.records import BoolArray, Row
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import Data, registry
 
@@ -31,24 +30,26 @@ class Scores:
     """What an attack says of the whole pool, `(targets, N)` each."""
 
     score: NDArray  # 0 where there is none
-    member: NDArray[np.bool_]  # of the target
-    other: NDArray[np.bool_]  # non-members of the target
+    member: BoolArray  # of the target
+    other: BoolArray  # non-members of the target
 
     @classmethod
     def of(cls, attack: Arrays, index: NDArray) -> Scores:
         """Scores on the samples `index (N,)` of the pool; infinite ones become the most extreme."""
-        own = np.atleast_2d(attack["scores"])
-        finite = own[np.isfinite(own)]
-        member = np.broadcast_to(attack["member"], own.shape)
-        samples = np.broadcast_to(attack["index"], own.shape)
-        target = np.arange(len(own))[:, None]
+        given = np.atleast_2d(attack["scores"])
+        finite = given[np.isfinite(given)]
+        member_given = np.broadcast_to(attack["member"], given.shape)
+        samples = np.broadcast_to(attack["index"], given.shape)
+        target = np.arange(len(given))[:, None]
         place = np.searchsorted(index, samples)
-        shape = len(own), len(index)
-        made = cls(np.zeros(shape), np.zeros(shape, bool), np.zeros(shape, bool))
-        made.score[target, place] = own.clip(finite.min(), finite.max())
-        made.member[target, place] = member
-        made.other[target, place] = ~member
-        return made
+        shape = len(given), len(index)
+        score = np.zeros(shape)
+        member = np.zeros(shape, bool)
+        other = np.zeros(shape, bool)
+        score[target, place] = given.clip(finite.min(), finite.max())
+        member[target, place] = member_given
+        other[target, place] = ~member_given
+        return cls(score, member, other)
 
     def ranks(self) -> NDArray:
         """The percentage of each target's non-members with a lower score, `(targets, N)`."""
@@ -57,7 +58,7 @@ class Scores:
             ranks[target] = records.ranks(self.score[[target]], others)
         return ranks
 
-    def within(self, samples: NDArray[np.bool_]) -> Scores:
+    def within(self, samples: BoolArray) -> Scores:
         """The same of some of the samples, `(N,)`; the others have no score."""
         return Scores(self.score, self.member & samples, self.other & samples)
 
@@ -65,10 +66,20 @@ class Scores:
         """AUC over the targets that have members and non-members; None where there is none."""
         aucs = []
         for score, member, other in zip(self.score, self.member, self.other, strict=True):
-            judged = member | other
             if member.any() and other.any():
-                aucs.append(float(audit.auc(score[judged], member[judged])))
+                judged = member | other
+                auc = audit.auc(score[judged], member[judged])
+                aucs.append(float(auc))
         return audit.mean_ci(aucs, bounds=(0, 1)) if aucs else None
+
+    def histogram(self) -> Row:
+        """How the scores of members and of non-members are distributed."""
+        judged = self.member | self.other
+        groups = {
+            MEMBERS: self.member[judged],
+            OTHERS: self.other[judged],
+        }
+        return records.histogram(self.score[judged], groups)
 
 
 @dataclass(frozen=True)
@@ -85,35 +96,34 @@ class Exposed:
     def of(cls, results: Sequence[Arrays], data: Data) -> Exposed:
         """`results` are those of an attack, and the `Signals` of one target."""
         attack, signals = results
-        index, labels = signals["index"], signals["labels"]
+        index = signals["index"]
         scores = Scores.of(attack, index)
-        exposed = cls([], index, mean_ranks(scores, scores.ranks()))
-        names = [records.sample_name(data, at) for at in index]
+        ranks = mean_ranks(scores, scores.ranks())
         classes = {ALL: np.ones(len(index), bool)}
         for label, name in enumerate(registry.find(data.name).classes):
-            classes[name] = labels == label
+            classes[name] = signals["labels"] == label
+        cells = []
         for name, samples in classes.items():
             own = scores.within(samples)
             if auc := own.auc():
-                row = {"class": name} | exposed._cell(own, auc, names)
-                exposed.cells.append(row)
-        return exposed
+                highest = _highest(own, ranks[MEMBERS])
+                cell = {
+                    "class": name,
+                    "meaning": records.meaning(auc, "members have", "attack scores"),
+                    **records.interval(auc),
+                    **own.histogram(),
+                    "sample": [records.sample_name(data, at) for at in index[highest]],
+                    "rank": records.rounded(ranks[MEMBERS][highest]),
+                }
+                cells.append(cell)
+        return cls(cells, index, ranks)
 
-    def _cell(self, scores: Scores, auc: Estimate, names: Sequence[str]) -> Row:
-        """What the cell of a class shows: its AUC, its scores, its most exposed members."""
-        judged = scores.member | scores.other
-        groups = {MEMBERS: scores.member[judged], OTHERS: scores.other[judged]}
-        ranks = self.ranks[MEMBERS]
-        members = np.flatnonzero(scores.member.any(axis=0))
-        order = np.argsort(-ranks[members], kind="stable")
-        highest = members[order[:SHOWN]]
-        return {
-            "meaning": records.meaning(auc, "members have", "attack scores"),
-            **records.interval(auc),
-            **records.histogram(scores.score[judged], groups),
-            "sample": [names[at] for at in highest],
-            "rank": records.rounded(ranks[highest]),
-        }
+
+def _highest(scores: Scores, ranks: NDArray) -> NDArray:
+    """The places of the members that are exposed most."""
+    members = np.flatnonzero(scores.member.any(axis=0))
+    order = np.argsort(-ranks[members], kind="stable")
+    return members[order[:SHOWN]]
 
 
 def mean_ranks(scores: Scores, ranks: NDArray) -> dict[str, NDArray]:
@@ -131,7 +141,10 @@ def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[
     if not exposed:
         return []
     index = [records.sample_index(sample) for sample in samples]
-    columns: dict[str, Any] = {"sample": samples, "at": [[*exposed]] * len(samples)}
+    columns: Row = {
+        "sample": samples,
+        "at": [[*exposed]] * len(samples),
+    }
     for group in GROUPS:
         ranks = []
         for each in exposed.values():

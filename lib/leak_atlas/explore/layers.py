@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from leak_atlas import BadInput
 from leak_atlas.explore import charts, records, vega
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.look import COLOURS
 from leak_atlas.explore.probe import BOTH, MEASURES, ONE, SHOWN, Side
 from leak_atlas.explore.records import Row
@@ -30,12 +31,6 @@ PATH = {"not seen by M_h1": vega.PURPLE, "seen by M_h1": vega.GREY}
 LABELS = {"training": "defence"}  # of a factor, where it is another word
 MAIN = ["data set", "architecture", "training", "augmentation"]
 ORDER = MAIN + [factor for factor in FACTORS if factor not in MAIN]  # those under "more"
-NUMBERS = {
-    "width": (4, 8, 16, 32, 64),
-    "pixels": (8, 16, 32),
-    "pool": (300, 600, 1000, 2000),
-    "epochs": (6, 12, 20, 40),
-}
 
 
 def _undefended() -> dict[str, Objective]:
@@ -54,30 +49,26 @@ class Layers(Description):
     objectives: Mapping[str, Objective] = field(default_factory=_undefended)
 
     name = "layers"
-    title = "Which stage shows membership, and when?"
-    question = "In which stage do two networks differ on the samples that only one has seen?"
     hint = (
-        "Point at a cell to read its AUC. A number in brackets could be chance: its 95 % interval contains"
-        " 0.5. Click a cell to see the samples that stand out; click a picture to follow that sample through"
-        " the stages. Seen and unseen: by M_h1, in its training."
+        "Point at a cell to read its AUC. A number in brackets could be chance: its 95 %"
+        " interval contains 0.5. Click a cell to see the samples that stand out; click a picture"
+        " to follow that sample through the stages. Unseen samples are those that M_h1 has not"
+        " been trained on."
     )
 
     def __post_init__(self) -> None:
-        self._begun = dict(zip(COLOURS, (self.first, self.second), strict=True))
+        self._begun = {"A": self.first, "B": self.second}
         self._shelf = Shelf()
         self._sides = dict[Any, Side]()
         self.choices = []
-        for letter in COLOURS:
-            for factor in ORDER:
-                self.choices.append(self._choice(letter, factor))
+        for letter, factor in product(COLOURS, ORDER):
+            self.choices.append(self._choice(letter, factor))
         parts = {"stages": "stages", "blocks": "blocks"}
-        self.choices.append(Choice("parts", parts, meaning="rows of the maps"))
+        self.choices.append(Choice("parts", parts, meaning="what a row of the maps is"))
 
     def _choice(self, letter: str, factor: str) -> Choice:
         """The list of a factor's values, with that of the side in the beginning."""
-        options = choices(self.objectives).get(factor)
-        if options is None:
-            options = {str(number): number for number in NUMBERS[factor]}
+        options = choices(self.objectives)[factor]
         start = self._begun[letter][factor]
         labels = [label for label, value in options.items() if value == start]
         if not labels:  # a notebook may begin with what no list has
@@ -146,9 +137,8 @@ class Layers(Description):
             if defence != self.start["A_training"]:
                 pairs[f"A with {defence} as B"] = alike | {"B_training": defence}
         states = {}
-        for parts in ("stages", "blocks"):
-            for label, changed in pairs.items():
-                states[f"{label}, {parts}"] = changed | {"parts": parts}
+        for parts, (label, changed) in product(("stages", "blocks"), pairs.items()):
+            states[f"{label}, {parts}"] = changed | {"parts": parts}
         return states
 
     # ------------------------------------------------------------ rows
@@ -156,15 +146,15 @@ class Layers(Description):
     def rows(self, state: State) -> Rows:
         sides: dict[str, Side] = {}
         cells: list[Row] = []
-        shown = set()
+        shown = set[tuple[str, str]]()  # measures and samples
         for letter, setting in self.settings(state).items():
             if side := self._side(setting, state["parts"]):
                 sides[letter] = side
-                cells += [{"side": letter} | row for row in side.cells]
+                cells += records.placed(side.cells, side=letter)
         if not sides:
             return {}
         for row in cells:
-            shown |= {(row["measure"], sample) for sample in row["sample"]}
+            shown.update(product([row["measure"]], row["sample"]))
         samples = sorted({sample for _, sample in shown})
         paths = []
         pictures: dict[str, Row] = {}
@@ -172,14 +162,18 @@ class Layers(Description):
             for row in records.portraits(side.data, samples):
                 pictures[row["sample"]] = row
             for measure, sample in sorted(shown):
+                place = {"side": letter, "measure": measure, "sample": sample}
                 if path := side.path(measure, sample):
-                    place = {"side": letter, "measure": measure, "sample": sample}
                     paths.append(place | path)
-        return {"cells": cells, "paths": paths, "pictures": [*pictures.values()]}
+        return {
+            "cells": cells,
+            "paths": paths,
+            "pictures": [*pictures.values()],
+        }
 
     def _side(self, setting: Setting, parts: Any) -> Side | None:
         """What is stored of a side; made once."""
-        found: dict[str, dict[int, list[Arrays]]] = {}
+        stored: dict[str, dict[int, list[Arrays]]] = {}
         for moment in setting.moments(self.moments):
             steps: dict[str, Sequence[Step]] = {
                 "distance": setting.distances(moment, parts),
@@ -190,13 +184,13 @@ class Layers(Description):
             epoch = moment or setting.schedule.epochs
             for kind, own in steps.items():
                 if results := self._shelf.results(own):
-                    found.setdefault(kind, {})[epoch] = results
-        if "distance" not in found:
+                    stored.setdefault(kind, {})[epoch] = results
+        if "distance" not in stored:
             return None
-        known = [(kind, *by_epoch) for kind, by_epoch in found.items()]
-        key = setting, parts, *known
+        epochs = [(kind, *by_epoch) for kind, by_epoch in stored.items()]
+        key = setting, parts, *epochs
         if key not in self._sides:
-            self._sides[key] = Side(setting, found)
+            self._sides[key] = Side(setting, stored)
         return self._sides[key]
 
     # ------------------------------------------------------------ words
@@ -218,14 +212,15 @@ class Layers(Description):
         measure = state.get("measure", "distance")
         texts = [f"{measure.capitalize()}: {MEASURES[measure]}."] if rows else []
         for letter, name in self._names(state).items():
+            side = f"{letter} ({name})"
             cells = records.select(rows.get("cells", []), side=letter)
             own = records.select(cells, measure=measure)
             if own:
-                text = f"{letter} ({name}): {_furthest(own, state['parts'])}."
+                text = f"{side}: {_furthest(own, state['parts'])}."
             elif cells:
-                text = f"{letter} ({name}): {measure} is not stored yet."
+                text = f"{side}: {measure} is not stored yet."
             else:
-                text = f"{letter} ({name}) is not stored yet."
+                text = f"{side} is not stored yet."
             texts.append(text + self._leak(settings[letter]))
         return texts
 
@@ -237,7 +232,8 @@ class Layers(Description):
         outcome = self._shelf.outcome(signals, attack)
         if not outcome:
             return ""
-        accuracy, auc = outcome["accuracy"].value, outcome["auc"].value
+        accuracy = outcome["accuracy"].value
+        auc = outcome["auc"].value
         return f" M_h1's test accuracy is {accuracy:.2f}, its confidence attack's AUC {auc:.2f}."
 
     # ------------------------------------------------------------ figure
@@ -247,32 +243,38 @@ class Layers(Description):
         sample = charts.chosen_sample(state)
         width = 270 if narrow else 400
         measured = vega.where("datum.measure == measure")
-        maps = charts.maps(
-            self._names(state),
-            vega.rows("cells", measured),
+        cells = vega.rows("cells", measured)
+        here = on(cells, vega.chosen("cell"))
+        path = vega.rows("paths", measured, vega.chosen("sample"))
+        maps = charts.heat(
+            cells,
             [cell],
             by("epoch:O", axis={"labelAngle": 0}),
             by("part:N", sort=_parts(rows["cells"]), title=_part(state)),
             "datum.side + ', ' + datum.part + ', epoch ' + datum.epoch",
             width,
         )
-        values, strips, paths, classes = {}, {}, {}, {}
+        size = {"width": width, "height": 110}
+        values = charts.distribution(here, GROUPS, "value of the measure", **size)
+        strip = charts.carriers(here, sample, "seen samples", width, SHOWN)
+        paths = {}
+        classes = {}
         for letter, setting in self.settings(state).items():
-            own = vega.of_side(letter)
-            here = vega.rows("cells", own, measured, vega.chosen("cell"))
-            path = vega.rows("paths", own, measured, vega.chosen("sample"))
-            cells = records.select(rows["cells"], side=letter)
-            values[f"{letter}: samples at the chosen cell"] = charts.distribution(
-                here, GROUPS, "value of the measure", width=width, height=110
-            )
-            strips[f"{letter}: unseen samples that stand out most"] = charts.carriers(
-                here, sample, "seen samples", width, SHOWN
-            )
-            paths[f"{letter}: path of the chosen sample"] = _path(path, cells, width)
-            classes[f"{letter}: the chosen cell, class by class"] = _classes(here, setting, width)
-        lines = [vega.side_by_side(line, narrow) for line in (maps, values, strips, paths, classes)]
+            side = vega.of_side(letter)
+            own = records.select(rows["cells"], side=letter)
+            ranks = _path(on(path, side), own, width)
+            by_class = _classes(on(here, side), setting, **size)
+            paths[f"{letter}: path of the chosen sample"] = ranks
+            classes[f"{letter}: the chosen cell, class by class"] = by_class
+        lines = [
+            charts.of_sides(self._names(state), maps),
+            charts.of_sides("samples at the chosen cell", values),
+            charts.of_sides("unseen samples that stand out most", strip),
+            paths,
+            classes,
+        ]
         words = f"AUC by {_part(state)} and epoch, A next to B"
-        return vega.page(lines, words, vega.signals(measure=state["measure"]))
+        return vega.page(lines, narrow, words, vega.signals(measure=state["measure"]))
 
 
 # ---------------------------------------------------------------- words
@@ -309,7 +311,8 @@ def _strongest(cells: Sequence[Row]) -> Row:
 
 def _furthest(cells: Sequence[Row], parts: str) -> str:
     """Which cell is furthest from chance, among all and among stages."""
-    strongest, stage = max(cells, key=_from_chance), _strongest(cells)
+    strongest = max(cells, key=_from_chance)
+    stage = _strongest(cells)
     text = f"furthest from chance is {_cell(strongest)}"
     return text if stage is strongest else f"{text}; among {parts}, {_cell(stage)}"
 
@@ -325,7 +328,8 @@ def _cell(row: Row) -> str:
 
 def _path(path: Chart, cells: Sequence[Row], width: int) -> Chart:
     """One sample's rank through the parts; a line an epoch, the chosen epoch's strong."""
-    parts, epochs = _parts(cells), _epochs(cells)
+    parts = _parts(cells)
+    epochs = _epochs(cells)
     unseen, seen = PATH
     whose = vega.calculate(
         part=f"{parts}[(datum.place - 1) % {len(parts)}]",
@@ -351,7 +355,7 @@ def _path(path: Chart, cells: Sequence[Row], width: int) -> Chart:
     return vega.layers(steps, lines, charts.portrait(on(path, PICTURES)), width=width, height=130)
 
 
-def _classes(cell: Chart, setting: Setting, width: int) -> Chart:
+def _classes(cell: Chart, setting: Setting, **size: int) -> Chart:
     """The AUC of each class; a dot is a pair of networks, the line their mean."""
     classes = list(registry.find(setting.data.name).classes)
     label = f"{classes}[floor((datum.place - 1) / {setting.models})]"
@@ -362,13 +366,18 @@ def _classes(cell: Chart, setting: Setting, width: int) -> Chart:
     return vega.layers(
         on(cell, vega.unfold("by_class"), vega.calculate(label=label)),
         silent("rule", {"strokeDash": [3, 3]}, y={"datum": 0.5}),
-        mark("circle", {"size": 22, "color": vega.GREY}, **place, y=auc, tooltip=tips),
+        mark(
+            "circle",
+            {"size": 22, "color": vega.GREY},
+            **place,
+            y=auc,
+            tooltip=tips,
+        ),
         mark(
             "tick",
             {"thickness": 2.5, "color": vega.INK},
             **place,
             y=auc | {"aggregate": "mean"},
         ),
-        width=width,
-        height=110,
+        **size,
     )

@@ -17,7 +17,7 @@ from leak_atlas import audit
 from leak_atlas.audit import Estimate
 from leak_atlas.data import readers
 from leak_atlas.explore import records
-from leak_atlas.explore.records import Row
+from leak_atlas.explore.records import BoolArray, Row
 from leak_atlas.explore.setting import Setting
 from leak_atlas.localization import disparity
 from leak_atlas.localization.disparity import Arrays
@@ -44,7 +44,7 @@ class Values:
     """
 
     value: NDArray
-    seen: NDArray[np.bool_]
+    seen: BoolArray
     place: NDArray
 
 
@@ -53,93 +53,100 @@ def _values(results: Sequence[Arrays], measure: str, index: NDArray) -> list[Val
     pairs = []
     for each in results:
         if measure == "membership probe":
-            value, seen, samples = -each["scores"], each["member"], each["index"]
+            value = -each["scores"]
+            seen = each["member"]
+            samples = each["index"]
         else:
-            (value,), (seen,) = disparity.read([each], FIELDS.get(measure, measure))
+            (value,) = disparity.measured([each], FIELDS.get(measure, measure))
+            seen = each["seen_b"][each["seen_a"]]
             samples = each["index"][each["seen_a"]]
-        pairs.append(Values(value, seen, np.searchsorted(index, samples)))
+        place = np.searchsorted(index, samples)
+        pairs.append(Values(value, seen, place))
     return pairs
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """Ranks of each sample `(epochs, P, N)`, mean over the pairs whose M_h1 has not seen it, and
-    over the others; NaN where there is none.
-    """
-
-    unseen: NDArray
-    seen: NDArray
 
 
 class Side:
     """One probe: its cells, and the path of each sample that carries one."""
 
     def __init__(
-        self, setting: Setting, found: Mapping[str, Mapping[int, Sequence[Arrays]]]
+        self, setting: Setting, results: Mapping[str, Mapping[int, Sequence[Arrays]]]
     ) -> None:
-        """`found` are the results of a probe by kind and epoch."""
+        """`results` are those of a probe by kind and epoch."""
         self.data = setting.data
-        first = next(iter(found["distance"].values()))[0]
+        by_epoch = results["distance"]
+        first, *_ = next(iter(by_epoch.values()))
         self.parts = bytes(first["parts"]).decode().split("\n")
-        self.epochs = sorted(set().union(*found.values()))
-        self.index = np.unique(first["index"])
+        self.epochs = sorted(set().union(*results.values()))
+        self._index = np.unique(first["index"])
+        self._samples = [records.sample_name(self.data, at) for at in self._index]
         self._labels = self._shown_labels()
         self.cells: list[Row] = []
-        self._ranks: dict[str, Ranks] = {}
+        self._ranks: dict[str, NDArray] = {}  # by measure: see `_measure`
         for measure in MEASURES:
-            if measure in found:
-                self._measure(measure, found[measure])
+            if measure in results:
+                self._measure(measure, results[measure])
             elif measure in disparity.MEASURES:
-                self._measure(measure, found["distance"])
+                self._measure(measure, results["distance"])
 
     def _shown_labels(self) -> NDArray:
         """The class of each sample, `(N,)`; all 0 where there are too many classes."""
-        labels = readers.load(self.data.name, self.data.pixels).labels[self.index]
-        many = len(registry.find(self.data.name).classes) > CLASSES
-        return np.zeros_like(labels) if many else labels
+        classes = registry.find(self.data.name).classes
+        labels = readers.load(self.data.name, self.data.pixels).labels[self._index]
+        return np.zeros_like(labels) if len(classes) > CLASSES else labels
 
-    def _measure(self, measure: str, found: Mapping[int, Sequence[Arrays]]) -> None:
-        """Adds a measure's cells, and the ranks of all samples."""
-        shape = len(self.epochs), len(self.parts), len(self.index)
-        ranks = Ranks(np.full(shape, np.nan), np.full(shape, np.nan))
-        for epoch, results in found.items():
-            pairs = _values(results, measure, self.index)
-            at = self.epochs.index(epoch)
-            ranks.unseen[at], ranks.seen[at] = self._mean_ranks(pairs)
-            by_class = self._by_class(pairs)
-            aucs = disparity.profile([each.value for each in pairs], [each.seen for each in pairs])
-            for row, part in enumerate(self.parts):
-                cell = {"measure": measure, "epoch": epoch, "part": part}
-                cell |= self._cell(row, aucs[row], pairs, ranks.unseen[at, row])
-                cell["by_class"] = records.rounded(by_class[row], 3)
-                self.cells.append(cell)
+    def _measure(self, measure: str, results: Mapping[int, Sequence[Arrays]]) -> None:
+        """Adds a measure's cells, and the ranks of all samples when unseen and when seen,
+        `(2, epochs, P, N)`.
+        """
+        shape = 2, len(self.epochs), len(self.parts), len(self._index)
+        ranks = np.full(shape, np.nan)
+        for at, epoch in enumerate(self.epochs):
+            if epoch in results:
+                pairs = _values(results[epoch], measure, self._index)
+                ranks[:, at] = self._mean_ranks(pairs)
+                for cell in self._cells(pairs, ranks[0, at]):
+                    place = {"measure": measure, "epoch": epoch}
+                    self.cells.append(place | cell)
         self._ranks[measure] = ranks
 
-    def _mean_ranks(self, pairs: Sequence[Values]) -> tuple[NDArray, NDArray]:
-        """Ranks of each sample `(P, N)` as `Ranks` has them, when unseen and when seen."""
-        ranks = np.zeros((len(pairs), len(self.parts), len(self.index)))
-        unseen = np.zeros((len(pairs), 1, len(self.index)), bool)
-        seen = unseen.copy()
+    def _mean_ranks(self, pairs: Sequence[Values]) -> NDArray:
+        """Ranks `(2, P, N)` of each sample, mean over the pairs whose M_h1 has not seen it, and
+        over the others; NaN where there is none.
+        """
+        shape = len(pairs), len(self.parts), len(self._index)
+        ranks = np.zeros(shape)
+        unseen = np.zeros(shape, bool)
+        seen = np.zeros(shape, bool)
         for pair, each in enumerate(pairs):
             ranks[pair][:, each.place] = records.ranks(each.value, each.seen)
-            unseen[pair, 0, each.place] = ~each.seen
-            seen[pair, 0, each.place] = each.seen
-        return records.mean_where(ranks, unseen), records.mean_where(ranks, seen)
+            unseen[pair][:, each.place] = ~each.seen
+            seen[pair][:, each.place] = each.seen
+        when_unseen = records.mean_where(ranks, unseen)
+        when_seen = records.mean_where(ranks, seen)
+        return np.stack([when_unseen, when_seen])
 
-    def _cell(self, row: int, auc: Estimate, pairs: Sequence[Values], ranks: NDArray) -> Row:
-        """What the cell of a part shows; `ranks (N,)` are those of unseen samples."""
-        values = np.concatenate([each.value[row] for each in pairs])
-        seen = np.concatenate([each.seen for each in pairs])
-        known = np.flatnonzero(~np.isnan(ranks))
-        downwards = -ranks[known] if auc.value >= 0.5 else ranks[known]
-        carriers = known[np.argsort(downwards, kind="stable")[:SHOWN]]
-        return {
-            **records.interval(auc),
-            "meaning": records.meaning(auc, "unseen samples have", "values here"),
-            **records.histogram(values, {BOTH: seen, ONE: ~seen}),
-            "sample": [records.sample_name(self.data, at) for at in self.index[carriers]],
-            "rank": records.rounded(ranks[carriers]),
-        }
+    def _cells(self, pairs: Sequence[Values], ranks: NDArray) -> list[Row]:
+        """The cell of each part; `ranks (P, N)` are those of unseen samples."""
+        values = [each.value for each in pairs]
+        seen = [each.seen for each in pairs]
+        all_values = np.concatenate(values, axis=1)
+        all_seen = np.concatenate(seen)
+        groups = {BOTH: all_seen, ONE: ~all_seen}
+        by_class = self._by_class(pairs)
+        cells = []
+        for row, auc in enumerate(disparity.profile(values, seen)):
+            carriers = _carriers(ranks[row], auc)
+            cell = {
+                "part": self.parts[row],
+                **records.interval(auc),
+                "meaning": records.meaning(auc, "unseen samples have", "values here"),
+                **records.histogram(all_values[row], groups),
+                "sample": [self._samples[at] for at in carriers],
+                "rank": records.rounded(ranks[row, carriers]),
+                "by_class": records.rounded(by_class[row], 3),
+            }
+            cells.append(cell)
+        return cells
 
     def _by_class(self, pairs: Sequence[Values]) -> NDArray:
         """AUC of each part in each class and pair, `(P, classes * pairs)`; NaN where a class lacks
@@ -153,17 +160,27 @@ class Side:
                 own = labels == label
                 unseen = ~each.seen[own]
                 if unseen.any() and not unseen.all():
-                    aucs[:, number, pair] = audit.auc(each.value[:, own], unseen)
+                    values = each.value[:, own]
+                    aucs[:, number, pair] = audit.auc(values, unseen)
         return aucs.reshape(len(self.parts), -1)
 
     def path(self, measure: str, sample: str) -> Row | None:
         """A sample's ranks over epochs and parts, when unseen and when seen; None where it is not
         of this side.
         """
-        index = records.sample_index(sample)
-        (places,) = np.nonzero(self.index == index)
-        ranks = self._ranks.get(measure)
-        if ranks is None or not len(places) or sample != records.sample_name(self.data, index):
+        if measure not in self._ranks or sample not in self._samples:
             return None
-        unseen, seen = ranks.unseen[..., places[0]], ranks.seen[..., places[0]]
-        return {"unseen": records.rounded(unseen.ravel()), "seen": records.rounded(seen.ravel())}
+        place = self._samples.index(sample)
+        unseen, seen = self._ranks[measure][..., place].reshape(2, -1)
+        return {
+            "unseen": records.rounded(unseen),
+            "seen": records.rounded(seen),
+        }
+
+
+def _carriers(ranks: NDArray, auc: Estimate) -> NDArray:
+    """The places of the unseen samples that stand out most, where an AUC is above or below 0.5."""
+    known = np.flatnonzero(~np.isnan(ranks))
+    downwards = -ranks[known] if auc.value >= 0.5 else ranks[known]
+    order = np.argsort(downwards, kind="stable")
+    return known[order[:SHOWN]]

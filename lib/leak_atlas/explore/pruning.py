@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from leak_atlas import audit
 from leak_atlas.explore import charts, records, shelf, vega
 from leak_atlas.explore.charts import Measure
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.exposed import ALL, GROUPS, SHOWN, Exposed, path_rows
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.look import COLOURS
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
@@ -62,11 +62,10 @@ class Pruning(Description):
     reference: int = 0
 
     name = "pruning"
-    title = "What does pruning remove, and whom does it expose?"
-    question = title
     hint = (
-        "Click a class to see its attack scores and its most exposed members; click a picture to follow that"
-        " sample through the sparsities. A number in brackets could be chance: its 95 % interval contains 0.5."
+        "Click a class to see its attack scores and its most exposed members; click a picture"
+        " to follow that sample through the sparsities. A number in brackets could be chance:"
+        " its 95 % interval contains 0.5."
     )
 
     def __post_init__(self) -> None:
@@ -118,10 +117,11 @@ class Pruning(Description):
 
     def _side(self, state: State, letter: str, sparsity: float) -> Measured:
         """The networks of a side; without sparsity those that are dense."""
-        if not sparsity:
-            return self.measured(self.setup.trained(), state["attack"])
-        pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
-        return self.measured(self._chain(pruner, sparsity, defence), state["attack"])
+        models = self.setup.trained()
+        if sparsity:
+            pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
+            models = self._chain(pruner, sparsity, defence)
+        return self.measured(models, state["attack"])
 
     def steps(self, state: State) -> list[Any]:
         level = self.value(state, "train_at")
@@ -137,7 +137,10 @@ class Pruning(Description):
 
     def published(self) -> dict[str, State]:
         first, *others = get_args(Pruner)
-        return {f"{first} and {name}": {"A_pruner": first, "B_pruner": name} for name in others}
+        states = {}
+        for name in others:
+            states[f"{first} and {name}"] = {"A_pruner": first, "B_pruner": name}
+        return states
 
     # ------------------------------------------------------------ rows
 
@@ -147,22 +150,22 @@ class Pruning(Description):
         cells: list[Row] = []
         removed: list[Row] = []
         for letter, level in product(COLOURS, [0.0, *self._sparsities]):
-            place = {"side": letter, "at": level}
-            signals, attack = measured[letter, level] = self._side(state, letter, level)
-            data = self.setup.data
-            if found := self._shelf.derived(Exposed.of, [attack, signals[0]], data):
+            networks = self._side(state, letter, level)
+            measured[letter, level] = networks
+            if found := self._exposed(networks):
                 exposed[letter][level] = found
-                cells += [place | row for row in found.cells]
+                cells += records.placed(found.cells, side=letter, at=level)
             if level:
                 counts = self.removed(state[f"{letter}_pruner"], level)
                 stages = self._shelf.derived(removed_rows, counts) or []
-                removed += [place | row for row in stages]
+                removed += records.placed(stages, side=letter, at=level)
         if not cells:
             return {}
         samples = sorted(set().union(*(row["sample"] for row in cells)))
         paths: list[Row] = []
         for letter, by_level in exposed.items():
-            paths += [{"side": letter} | row for row in path_rows(by_level, samples)]
+            own = path_rows(by_level, samples)
+            paths += records.placed(own, side=letter)
         return {
             "cells": cells,
             "layers": removed,
@@ -171,15 +174,21 @@ class Pruning(Description):
             "pictures": records.portraits(self.setup.data, samples),
         }
 
+    def _exposed(self, networks: Measured) -> Exposed | None:
+        """Who is exposed; None where it is not stored."""
+        steps = [networks.attack, networks.signals[0]]
+        return self._shelf.derived(Exposed.of, steps, self.setup.data)
+
     # ------------------------------------------------------------ words
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        cells = rows["cells"]
         levels = _levels(rows)
         at = self.sparsity if self.sparsity in levels else levels[-1]
-        here = records.select(rows["cells"], at=at)
+        here = records.select(cells, at=at)
         classes = [row for row in here if row["class"] != ALL]
         most = max(classes, key=itemgetter("auc"))
-        names = records.values(rows["cells"], "class")
+        names = records.values(cells, "class")
         return [
             Pointer("sparsity", "sparsity_at", levels, at, slider=True, play=True),
             Pointer("who", "who_class", names, most["class"], label="class"),
@@ -191,17 +200,20 @@ class Pruning(Description):
             return ["Nothing of this is stored yet."]
         at, who = state["sparsity"], state["who"]
         names = self._names(state)
+        chosen = {"at": at, "class": who}
         texts = []
-        for row in records.select(rows["cells"], at=at, **{"class": who}):
+        for row in records.select(rows["cells"], **chosen):
+            side = row["side"]
             auc = records.sentence(row, "auc", "AUC")
-            texts.append(f"{row['side']} ({names[row['side']]}), {who}: {auc}.")
+            texts.append(f"{side} ({names[side]}), {who}: {auc}.")
         return texts + shelf.sentences(rows["outcomes"], at, f"sparsity {at:g}")
 
     def _names(self, state: State) -> dict[str, str]:
         """What the sides are."""
         names = {}
         for letter in COLOURS:
-            names[letter] = f"{state[f'{letter}_pruner']}, {state[f'{letter}_defence']}"
+            pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
+            names[letter] = f"{pruner}, {defence}"
         return names
 
     # ------------------------------------------------------------ figure
@@ -211,48 +223,45 @@ class Pruning(Description):
         who = vega.selection("who", "rect", **{"class": state["who"]})
         sample = charts.chosen_sample(state)
         across = vega.columns("at", _levels(rows), "sparsity")
+        names = records.values(rows["cells"], "class")
+        stages = records.values(rows["layers"], "part")
         width = 270 if narrow else 400
+        size = {"width": width, "height": 130}
         place = "datum.side + ', ' + datum.{} + ', sparsity ' + datum.at"
-        classes = charts.maps(
-            self._names(state),
+        classes = charts.heat(
             vega.rows("cells"),
             [sparsity, who],
             across,
-            by("class:N", sort=records.values(rows["cells"], "class"), title="class"),
+            by("class:N", sort=names, title="class"),
             place.format("class"),
             width,
             EXPOSED,
         )
-        removed = charts.maps(
-            dict.fromkeys(COLOURS, "what is removed"),
+        removed = charts.heat(
             vega.rows("layers"),
             [sparsity],
             across,
-            by("part:N", sort=records.values(rows["layers"], "part"), title="stage"),
+            by("part:N", sort=stages, title="stage"),
             place.format("part"),
             width,
             REMOVED,
         )
+        here = vega.rows("cells", vega.chosen("sparsity", "who"))
+        strip = charts.carriers(here, sample, "non-members", width, SHOWN)
+        scores = charts.distribution(here, GROUPS, "attack score", **size)
+        path = vega.rows("paths", vega.chosen("sample"))
         rank = by("value:Q", scale={"domain": [0, 100]}, title="rank: % of non-members below")
-        size = {"width": width, "height": 130}
-        strips, scores, paths = {}, {}, {}
-        for letter in COLOURS:
-            own = vega.of_side(letter)
-            here = vega.rows("cells", own, vega.chosen("sparsity"), vega.chosen("who"))
-            path = vega.rows("paths", own, vega.chosen("sample"))
-            strips[f"{letter}: most exposed members"] = charts.carriers(
-                here, sample, "non-members", width, SHOWN
-            )
-            scores[f"{letter}: attack scores of the chosen class"] = charts.distribution(
-                here, GROUPS, "attack score", **size
-            )
-            lines = charts.curves(path, "at", GROUPS, across, rank, point=True)
-            paths[f"{letter}: path of the chosen sample"] = lines | size
-        outcomes = charts.outcomes(["dense"], across, "sparsity_at", narrow)
-        shown = []
-        for line in (classes, strips, scores, paths, removed, outcomes):
-            shown.append(vega.side_by_side(line, narrow))
-        return vega.page(shown, "attack AUC by class and what is removed, by sparsity")
+        ranks = charts.curves(path, "at", GROUPS, across, rank, point=True) | size
+        lines = [
+            charts.of_sides(self._names(state), classes),
+            charts.of_sides("most exposed members", strip),
+            charts.of_sides("attack scores of the chosen class", scores),
+            charts.of_sides("path of the chosen sample", ranks),
+            charts.of_sides("what is removed", removed),
+            charts.outcomes(["dense"], across, "sparsity_at", narrow),
+        ]
+        words = "attack AUC by class and what is removed, by sparsity"
+        return vega.page(lines, narrow, words)
 
 
 # ---------------------------------------------------------------- rows
@@ -268,19 +277,23 @@ def removed_rows(counts: Sequence[Arrays]) -> list[Row]:
     targets.
     """
     tensors = bytes(counts[0]["names"]).decode().split("\n")
-    stages = np.array([tensor.partition(".")[0] for tensor in tensors])
+    names = [tensor.partition(".")[0] for tensor in tensors]
     rows = []
-    for stage in dict.fromkeys(stages.tolist()):
-        own = stages == stage
-        weights = _removed(counts, own, "weights", "gone")
+    for stage in dict.fromkeys(names):
+        own = np.array(names) == stage
         filters = _removed(counts, own, "filters", "filters_gone").mean()
-        row = {"part": stage, "meaning": f"{filters:.0f} % of its filters are removed entirely"}
+        weights = _removed(counts, own, "weights", "gone")
         mean = audit.mean_ci(weights, bounds=(0, 100))
+        row = {
+            "part": stage,
+            "meaning": f"{filters:.0f} % of its filters are removed entirely",
+        }
         rows.append(row | records.interval(mean, "removed"))
     return rows
 
 
 def _removed(counts: Sequence[Arrays], own: NDArray, all_of: str, removed: str) -> NDArray:
     """Percentage of a stage, `own` of its tensors, that is removed of each target."""
-    total = max(counts[0][all_of][own].sum(), 1)
-    return 100 * np.array([each[removed][own].sum() for each in counts]) / total
+    total = counts[0][all_of][own].sum()
+    sums = [each[removed][own].sum() for each in counts]
+    return 100 * np.array(sums) / max(total, 1)

@@ -15,6 +15,7 @@ from leak_atlas.data import readers
 from leak_atlas.recipe import Data, registry
 
 Row: TypeAlias = dict[str, Any]
+BoolArray: TypeAlias = NDArray[np.bool_]
 BINS = 24  # of a histogram
 TAILS = (0.002, 0.998)  # quantiles; what lies beyond is in the first and the last bin
 
@@ -26,8 +27,9 @@ def records(columns: Mapping[str, Iterable[Any]]) -> list[Row]:
     """Rows from columns of the same length; numbers of arrays `(rows, ...)` have four digits, and
     None stands for NaN.
     """
-    lists = map(plain, columns.values())
-    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+    lists = [plain(column) for column in columns.values()]
+    rows = zip(*lists, strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def plain(column: Iterable[Any]) -> list[Any]:
@@ -44,6 +46,11 @@ def plain(column: Iterable[Any]) -> list[Any]:
 def values(rows: Sequence[Row], column: str) -> list[Any]:
     """The values of a column, each once, in the order of the rows."""
     return list(dict.fromkeys(row[column] for row in rows))
+
+
+def placed(rows: Sequence[Row], **columns: Any) -> list[Row]:
+    """The rows with further columns, the same in each."""
+    return [columns | row for row in rows]
 
 
 def select(rows: Sequence[Row], **columns: Any) -> list[Row]:
@@ -65,21 +72,23 @@ def interval(estimate: Estimate, column: str = "auc") -> Row:
 
 def sentence(row: Row, column: str, name: str, digits: int = 2) -> str:
     """An estimate of a row in words: "AUC 0.61 (95 % interval 0.55 to 0.67)"."""
-    value, low, high = (f"{row[each]:.{digits}f}" for each in (column, "low", "high"))
-    return f"{name} {value} (95 % interval {low} to {high})"
+    numbers = row[column], row["low"], row["high"]
+    words = [f"{number:.{digits}f}" for number in numbers]
+    return "{} {} (95 % interval {} to {})".format(name, *words)
 
 
 def meaning(auc: Estimate, who: str, what: str) -> str:
     """What an AUC says of a group: `who` has larger or smaller values than the others."""
     if auc.low <= 0.5 <= auc.high:
         return "could be chance: the interval contains 0.5"
-    return f"{who} {'larger' if auc.value > 0.5 else 'smaller'} {what}"
+    size = "larger" if auc.value > 0.5 else "smaller"
+    return f"{who} {size} {what}"
 
 
 # ---------------------------------------------------------------- samples
 
 
-def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, list[float]]:
+def histogram(values: NDArray, groups: Mapping[str, BoolArray]) -> dict[str, list[float]]:
     """The columns that `charts.distribution` draws: the left ends of the bins, `edge`, and of each
     group the percentage of its samples in each bin.
     """
@@ -87,15 +96,17 @@ def histogram(values: NDArray, groups: Mapping[str, NDArray[np.bool_]]) -> dict[
     if high <= low:
         high = low + 1
     edges = np.linspace(low, high, BINS + 1)
-    columns = {"edge": [float(f"{edge:.4g}") for edge in edges[:-1]]}
+    clipped = values.clip(low, high)
+    left = edges[:-1]
+    columns = {"edge": [float(f"{edge:.4g}") for edge in left]}
     for name, inside in groups.items():
-        counts, _ = np.histogram(values[inside].clip(low, high), edges)
-        size = max(inside.sum(), 1)
-        columns[name] = (100 * counts / size).round(2).tolist()
+        counts, _ = np.histogram(clipped[inside], edges)
+        percent = 100 * counts / max(inside.sum(), 1)
+        columns[name] = percent.round(2).tolist()
     return columns
 
 
-def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
+def ranks(values: NDArray, seen: BoolArray) -> NDArray:
     """For each row `(R, n)` and sample, the percentage of the seen samples whose value is lower;
     equal values count half.
     """
@@ -108,12 +119,13 @@ def ranks(values: NDArray, seen: NDArray[np.bool_]) -> NDArray:
     return percent
 
 
-def mean_where(values: NDArray, chosen: NDArray[np.bool_]) -> NDArray:
+def mean_where(values: NDArray, chosen: BoolArray) -> NDArray:
     """Mean over the first axis where a sample is chosen; NaN where it never is."""
     chosen = np.broadcast_to(chosen, values.shape)
     count = chosen.sum(axis=0)
     total = np.sum(values, axis=0, where=chosen)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    mean = np.full(total.shape, np.nan)
+    return np.divide(total, count, out=mean, where=count > 0)
 
 
 def rounded(values: NDArray, digits: int = 0) -> list[float | None]:
@@ -141,14 +153,13 @@ def portraits(data: Data, samples: Iterable[str]) -> list[Row]:
         if sample != sample_name(data, at):
             continue
         label = classes[loaded.labels[at]]
-        rows.append(
-            {
-                "sample": sample,
-                "class": label,
-                "label": f"{label} ({sample})",
-                "image": png(loaded.x[at]),
-            }
-        )
+        row = {
+            "sample": sample,
+            "class": label,
+            "label": f"{label} ({sample})",
+            "image": png(loaded.x[at]),
+        }
+        rows.append(row)
     return rows
 
 
@@ -160,10 +171,12 @@ def png(pixels: NDArray) -> str:
 
     if pixels.ndim == 1:
         side = int(np.ceil(np.sqrt(len(pixels))))
-        bits = np.pad(pixels, (0, side**2 - len(pixels)))
-        pixels = (255 * (1 - bits)).reshape(side, side, 1).astype(np.uint8)
-    if pixels.shape[-1] == 1:
+        bits = np.zeros(side**2, np.uint8)
+        bits[: len(pixels)] = pixels
+        pixels = 255 * (1 - bits).reshape(side, side)
+    elif pixels.shape[-1] == 1:
         pixels = pixels[..., 0]
     packed = io.BytesIO()
     Image.fromarray(pixels).save(packed, "PNG")
-    return "data:image/png;base64," + base64.b64encode(packed.getvalue()).decode()
+    encoded = base64.b64encode(packed.getvalue()).decode()
+    return f"data:image/png;base64,{encoded}"

@@ -21,8 +21,8 @@ import numpy as np
 
 from leak_atlas.data import readers
 from leak_atlas.explore import charts, look, records, shelf, vega
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.exposed import MEMBERS, OTHERS, Scores, mean_ranks
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
 from leak_atlas.explore.vega import PICTURES, Chart, by, mark, on, silent
@@ -47,12 +47,10 @@ class Samples(Description):
     step: int  # by which it moves to begin with, members an epoch
 
     name = "samples"
-    title = "Whom does a window over the ranking protect?"
-    question = "Which members does a window visit, and which are exposed to an attack?"
     hint = (
-        "Play moves the window through the epochs of a round. Click a member to read its memorization"
-        " score and its exposure, and to see the members that look most like it. Exposure is the percentage"
-        " of non-members with a lower attack score."
+        "Play moves the window through the epochs of a round. Click a member to read its"
+        " memorization score and its exposure, and to see the members that look most like it."
+        " Exposure is the percentage of non-members with a lower attack score."
     )
 
     def __post_init__(self) -> None:
@@ -61,24 +59,30 @@ class Samples(Description):
         self._shelf = Shelf()
         defences = {"RSW": None, "SWMR": self.penalty}
         widths = {f"{ninths}/9": ninths for ninths in range(1, 10)}
-        steps = {str(step): step for step in sorted({0, 1, 2, self.step})}
-        width = "of the window, as a share of a class' members"
+        steps = {str(number): number for number in sorted({0, 1, 2, self.step})}
+        width = "width of the window: a share of the members of a class"
+        step = "number of members by which the window moves each epoch"
         self.choices = [
             Choice("data", self.studies),
             Choice("defence", defences),
-            Choice("order", ORDERS, meaning="of the scores"),
+            Choice("order", ORDERS, meaning="order of the memorization scores"),
             Choice("attack", self.attackers),
             Choice("width", widths, f"{self.ninths}/9", meaning=width),
-            Choice("step", steps, str(self.step), meaning="members an epoch"),
+            Choice("step", steps, str(self.step), meaning=step),
         ]
 
     # ------------------------------------------------------------ recipes
 
     def window(self, state: State) -> Window:
+        """The window over the ranking of each class."""
         study = self.value(state, "data")
         members = study.setup.design.members(0) / study.data.classes
-        width = max(1, round(members * self.value(state, "width") / 9))
-        return Window(width, self.value(state, "step"), self.value(state, "order"))
+        width = round(members * self.value(state, "width") / 9)
+        return Window(
+            max(1, width),
+            self.value(state, "step"),
+            self.value(state, "order"),
+        )
 
     def ranking(self, state: State) -> Step:
         """The scores by which members are ordered."""
@@ -87,8 +91,10 @@ class Samples(Description):
 
     def measured(self, state: State) -> dict[tuple[str, None], Measured]:
         """The outputs and the attack of Base and of the window."""
-        study, penalty = self.value(state, "data"), self.value(state, "defence")
-        windowed = study.windowed(self.window(state), self.ranking(state), penalty)
+        study = self.value(state, "data")
+        penalty = self.value(state, "defence")
+        window = self.window(state)
+        windowed = study.windowed(window, self.ranking(state), penalty)
         attack = self.attackers, state["attack"], study.targets
         return {
             (BASE, None): shelf.measured(study.base, *attack),
@@ -103,8 +109,8 @@ class Samples(Description):
         """What a notebook trains: on all data Base, both defences and their control's order."""
         steps: list[Any] = [study.ranking.shuffle() for study in self.studies.values()]
         for data, defence, attack in product(self.studies, ("RSW", "SWMR"), self.attackers):
-            changed = {"data": data, "defence": defence, "attack": attack}
-            steps.append(self.steps(self.start | changed))
+            state = self.start | {"data": data, "defence": defence, "attack": attack}
+            steps.append(self.steps(state))
         return steps
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
@@ -118,16 +124,17 @@ class Samples(Description):
         if not scores:
             return {}
         ranking, ordered = scores
-        index = ranking["index"]
         ranks = member_ranks(study, ordered, self.value(state, "order"))
         members = np.flatnonzero(ranks[0])
         rank = ranks[0, members]
+        index = ranking["index"][members]
+        names = [records.sample_name(study.data, at) for at in index]
+        pixels = readers.load(study.data.name, study.data.pixels).x[index]
+        near = nearest(pixels, NEIGHBOURS)
         visits = np.array(self.window(state).visits(rank.max(), study.fine_tuning))
-        names = [records.sample_name(study.data, at) for at in index[members]]
-        pixels = readers.load(study.data.name, study.data.pixels).x[index[members]]
         columns = {
             "sample": names,
-            "near": np.array(names)[nearest(pixels, NEIGHBOURS)],
+            "near": np.array(names)[near],
             "rank": rank,
             "score": ranking["score"][members],
             "visits": visits[rank - 1],
@@ -135,16 +142,21 @@ class Samples(Description):
         exposure: list[Row] = []
         measured = self.measured(state)
         for (name, _), networks in measured.items():
-            if results := self._shelf.results([networks.attack]):
-                exposed = Scores.of(results[0], index)
-                shares = exposed.ranks()
-                means = mean_ranks(exposed, shares)
-                columns[f"{name} in"] = means[MEMBERS][members].round()
-                columns[f"{name} out"] = means[OTHERS][members].round()
-                for at, mean in enumerate(means_by_rank(shares, ranks), start=1):
-                    row = {"group": name, "rank": at}
-                    exposure.append(row | records.interval(mean, "value"))
-        numbered = {"rank": range(1, len(visits) + 1), "visits": visits}
+            results = self._shelf.results([networks.attack])
+            if not results:
+                continue
+            exposed = Scores.of(results[0], ranking["index"])
+            shares = exposed.ranks()
+            means = mean_ranks(exposed, shares)
+            columns[f"{name} in"] = means[MEMBERS][members].round()
+            columns[f"{name} out"] = means[OTHERS][members].round()
+            for at, mean in enumerate(means_by_rank(shares, ranks), start=1):
+                row = {"group": name, "rank": at}
+                exposure.append(row | records.interval(mean, "value"))
+        numbered = {
+            "rank": range(1, len(visits) + 1),
+            "visits": visits,
+        }
         return {
             "members": records.records(columns),
             "pictures": records.portraits(study.data, names),
@@ -167,15 +179,15 @@ class Samples(Description):
     def sentences(self, state: State, rows: Rows) -> list[str]:
         if not rows:
             return ["The memorization scores are not stored yet."]
-        window, epochs = self.window(state), self.value(state, "data").fine_tuning
-        first = window.step * (state["epoch"] - 1) + 1
+        epoch, window = state["epoch"], self.window(state)
+        epochs = self.value(state, "data").fine_tuning
+        first = window.step * (epoch - 1) + 1
         last = first + window.width - 1
-        visits = np.array([row["visits"] for row in rows["members"]])
-        share = look.percent(visits.mean() / epochs)
+        visits = [row["visits"] for row in rows["members"]]
+        share = look.percent(np.mean(visits) / epochs)
         return [
-            f"In epoch {state['epoch']} of {epochs} of a round the window holds ranks {first} to"
-            f" {last} of each class. A round visits a member on average {share} as often as Base"
-            " does.",
+            f"In epoch {epoch} of {epochs} of a round the window holds ranks {first} to {last} of each"
+            f" class. A round visits a member on average {share} as often as Base does.",
             *_mean_exposure(rows),
             *shelf.sentences(rows["outcomes"], sides=COLOURS),
         ]
@@ -184,7 +196,8 @@ class Samples(Description):
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
         width, small = (300, 280) if narrow else (620, 320)
-        window, epochs = self.window(state), self.value(state, "data").fine_tuning
+        window = self.window(state)
+        epochs = self.value(state, "data").fine_tuning
         sample = charts.chosen_sample(state)
         scale = {"domain": [0.5, len(rows["ranks"]) + 0.5], "nice": False}
         rank = by("rank:Q", scale=scale, title="rank in the class")
@@ -196,15 +209,14 @@ class Samples(Description):
             "visits in a round (line: Base)": _visits(rows, epochs, rank, width),
             "mean exposure of members, %": exposure | {"width": width, "height": 150},
         }
+        alike = charts.strip(near, sample, TIPS[:1], small, NEIGHBOURS)
         right = {
             "the chosen member": charts.card(chosen, CARD),
-            "members that look most like it": charts.strip(
-                near, sample, TIPS[:1], small, NEIGHBOURS
-            ),
+            "members that look most like it": alike,
         }
         signals = vega.signals(epoch=state["epoch"], step=window.step, held=window.width)
-        columns = vega.two_columns(left, right, narrow)
-        return vega.page([columns], "Members by rank, and the window over them", signals)
+        words = "Members by rank, and the window over them"
+        return vega.two_columns(left, right, narrow, words, signals)
 
 
 # ---------------------------------------------------------------- words
@@ -220,8 +232,8 @@ def _mean_exposure(rows: Rows) -> list[str]:
     for group, members in groups.items():
         text = f"Mean exposure of {len(members)} members {group}"
         for name in records.values(rows["exposure"], "group"):
-            mean = np.mean([row[f"{name} in"] for row in members])
-            text += f", {name}: {mean:.0f} %"
+            exposure = [row[f"{name} in"] for row in members]
+            text += f", {name}: {np.mean(exposure):.0f} %"
         sentences.append(f"{text}.")
     return sentences
 
@@ -233,19 +245,26 @@ BEHIND = "step * (epoch - 1)"
 INSIDE = f"datum.rank > {BEHIND} && datum.rank <= {BEHIND} + held"
 PALE = {"condition": {"test": INSIDE, "value": 1}, "value": 0.25}  # outside the window
 TIPS = [by("label:N", title="sample"), by("score:Q", title="memorization score"), by("rank:Q")]
-MEANS = "'{0}: ' + datum['{0} in'] + ' % as a member, ' + datum['{0} out'] + ' % as a non-member'"
+PERCENT = "(isValid(datum['{0}']) ? datum['{0}'] + ' %' : 'unknown')"
+AS_MEMBER, AS_OTHER = PERCENT.format("{0} in"), PERCENT.format("{0} out")
+EXPOSURE = f"'{{0}}: ' + {AS_MEMBER} + ' as a member, ' + {AS_OTHER} + ' as a non-member'"
 CARD = [
     "datum.label",
     "'memorization score ' + datum.score + ', rank ' + datum.rank",
     "'Exposure to the attack:'",
-    MEANS.format(BASE),
-    MEANS.format(WINDOW),
+    EXPOSURE.format(BASE),
+    EXPOSURE.format(WINDOW),
 ]
 
 
 def _framed(chart: Chart, width: int, height: float) -> Chart:
     """A chart over the ranks, and the outline of the window."""
-    outline = {"fill": None, "stroke": COLOURS[WINDOW], "strokeWidth": 2.5, "clip": True}
+    outline = {
+        "fill": None,
+        "stroke": COLOURS[WINDOW],
+        "strokeWidth": 2.5,
+        "clip": True,
+    }
     first = vega.at(f"{BEHIND} + 0.5")
     last = vega.at(f"{BEHIND} + held + 0.5")
     frame = silent("rect", outline, x=first, x2=last) | vega.ONCE
@@ -275,6 +294,12 @@ def _visits(rows: Rows, epochs: int, rank: Chart, width: int) -> Chart:
     """How often a round visits each rank; Base visits each in every epoch."""
     look = {"width": 0.8 * width / len(rows["ranks"]), "color": COLOURS[WINDOW]}
     visits = by("visits:Q", title=None, axis={"tickCount": 3})
-    bars = mark("bar", look, x=rank | {"axis": None}, y=visits, opacity=PALE)
+    bars = mark(
+        "bar",
+        look,
+        x=rank | {"axis": None},
+        y=visits,
+        opacity=PALE,
+    )
     base = silent("rule", {"color": vega.INK}, y={"datum": epochs})
     return _framed(vega.layers(vega.rows("ranks"), bars, base), width, 80)

@@ -57,7 +57,7 @@ class Shelf:
 
     def results(self, steps: Sequence[Step]) -> list[Arrays] | None:
         """The arrays of each step; None where one is not there."""
-        found = []
+        arrays = []
         for step in steps:
             if step.key not in self._read and store.has(step.key):
                 try:
@@ -66,14 +66,15 @@ class Shelf:
                     store.discard(step.key)  # so that it is computed again when it is asked for
             if step.key not in self._read:
                 return None
-            found.append(self._read[step.key])
-        return found
+            arrays.append(self._read[step.key])
+        return arrays
 
     def derived(self, make: Callable[..., Any], steps: Sequence[Step], *given: Any) -> Any:
         """`make(results, *given)` of the results of some steps, made once; None where one of them is
         not there.
         """
-        key = (make, given, *(step.key for step in steps))
+        keys = [step.key for step in steps]
+        key = make, given, *keys
         if key not in self._derived:
             results = self.results(steps)
             if results is None:
@@ -89,11 +90,12 @@ class Shelf:
         """Rows of `charts.outcomes` for what is stored, by side and place (None: any)."""
         rows = []
         for (side, at), (signals, attack) in measured.items():
-            outcome = self.outcome(signals, attack) or {}
+            outcome = self.outcome(signals, attack)
+            if not outcome:
+                continue
             for measure, name in OUTCOMES.items():
-                if name in outcome:
-                    row = {"side": side, "at": at, "measure": measure}
-                    rows.append(row | records.interval(outcome[name], "value"))
+                row = {"side": side, "at": at, "measure": measure}
+                rows.append(row | records.interval(outcome[name], "value"))
         return rows
 
 
@@ -109,13 +111,14 @@ def sentences(
     outcomes: Sequence[Row], at: Any = None, place: str = "", sides: Iterable[str] = COLOURS
 ) -> list[str]:
     """What came of each side at a place, and of what they are compared with."""
-    found: dict[str, list[str]] = {side: [] for side in sides}
+    by_side: dict[str, list[str]] = {side: [] for side in sides}
     for row in outcomes:
         if row["at"] in (at, None):
             text = records.sentence(row, "value", row["measure"], digits=3)
-            found.setdefault(row["side"], []).append(text)
+            by_side.setdefault(row["side"], []).append(text)
     texts = []
-    for side, own in found.items():
+    for side, own in by_side.items():
         name = f"{side} at {place}" if place and side in COLOURS else side
-        texts.append(f"{name}: {', '.join(own) or 'not trained yet'}.")
+        outcome = ", ".join(own) or "not trained yet"
+        texts.append(f"{name}: {outcome}.")
     return texts

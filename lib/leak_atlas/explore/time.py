@@ -22,14 +22,20 @@ from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.explore import charts, look, records, vega
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Shelf
 from leak_atlas.explore.vega import PICTURES, Chart, by, calculate, mark, on, silent
 from leak_atlas.localization import over_time, trajectories
 from leak_atlas.localization.difficulty import mean_losses, measures_of
 from leak_atlas.recipe import Attacker, Step, TrajectoryStudy
 
-RULES: dict[str, Any] = {"1 % FPR": 0.01, "5 % FPR": 0.05, "10 % FPR": 0.1, "20 % FPR": 0.2}
+RULES: dict[str, Any] = {
+    "1 % FPR": 0.01,
+    "5 % FPR": 0.05,
+    "10 % FPR": 0.1,
+    "20 % FPR": 0.2,
+}
 RULES["best balanced accuracy"] = "balanced"
 FINAL = "final TPR − FPR"
 UNTRAINED, TRAINED = "networks trained without it", "networks trained with it"  # loss of a sample
@@ -53,20 +59,20 @@ class Time(Description):
 
     name = "time"
     exploded = ("epoch", *RATES, *LOSSES)
-    title = "When does training expose a sample?"
-    question = "When in training is membership encoded, and in which samples?"
     hint = (
-        "Each point is a sample: the share of networks that call it a member, among those trained without it"
-        " (FPR) and with it (TPR). Its colour is its rank: the percentage of samples with a smaller value of the"
-        " measure. Click a point, or a picture, to follow its path; play runs over the epochs. Points are moved"
-        " a little so that none hides another. High risk: TPR at least 0.8, FPR at most 0.2."
+        "Each point is a sample: the share of networks that call it a member, among those"
+        " trained without it (FPR) and with it (TPR). Its colour is its rank: the percentage of"
+        " samples with a smaller value of the measure. Click a point, or a picture, to follow"
+        " its path; play runs over the epochs. Points are moved a little so that none hides"
+        " another. High risk: TPR at least 0.8, FPR at most 0.2."
     )
 
     def __post_init__(self) -> None:
         for study in self.studies.values():
             look.pictured(study.data)
         self._shelf = Shelf()
-        self.signals = cache(self._signals)
+        self.trained = cache(self._trained)
+        self.judged = cache(self._judged)
         meaning = "one threshold for all samples and networks"
         self.choices = [
             Choice("data", self.studies),
@@ -76,18 +82,28 @@ class Time(Description):
 
     # ------------------------------------------------------------ recipes
 
-    def _signals(self, data: str) -> tuple[dict[int, Any], dict[int, Any]]:
-        """The outputs of the attacked networks and of the judges, by epoch."""
+    def _trained(self, data: str) -> dict[int, Any]:
+        """The outputs of the attacked networks by epoch."""
+        return self.studies[data].signals()
+
+    def _judged(self, data: str) -> dict[int, Any]:
+        """The outputs of the judges by epoch."""
         study = self.studies[data]
-        return study.signals(), study.signals(study.judges(self.judges, self.share))
+        return study.signals(study.judges(self.judges, self.share))
 
     def attacks(self, state: State, permuted: int | None = None) -> dict[int, Any]:
         """The attack by epoch; `permuted`: its permutation null."""
         return self.value(state, "data").attacks(self.value(state, "attack"), permuted)
 
     def steps(self, state: State) -> list[Any]:
+        data = state["data"]
         null = self.attacks(state, permuted=0)
-        return [self.attacks(state), null, *self.signals(state["data"])]
+        return [
+            self.attacks(state),
+            null,
+            self.trained(data),
+            self.judged(data),
+        ]
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
         return [*self.attacks(state).values()][-1:]
@@ -95,50 +111,52 @@ class Time(Description):
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
-        study, rule = self.value(state, "data"), self.value(state, "threshold")
-        trained, _ = self.signals(state["data"])
+        study = self.value(state, "data")
+        rule = self.value(state, "threshold")
         try:
             scored = over_time.read(self._shelf, self.attacks(state))
             null = over_time.read(self._shelf, self.attacks(state, permuted=0))
-            outputs = over_time.outputs(self._shelf, trained)
+            outputs = over_time.outputs(self._shelf, self.trained(state["data"]))
         except KeyError:
             return {}
         path = trajectories.plane(scored, rule)  # (epochs, FPR and TPR, samples)
         losses = np.maximum(mean_losses(outputs), 1e-4)  # its logarithm is drawn
+        curves = np.concatenate([path, losses], axis=1)
         advantage = trajectories.advantage(path)
         measures = {FINAL: advantage[-1]} | self._difficulty(state, scored.index)
         values = np.array([*measures.values()])
+        correlations = audit.rank_correlation(values[:, None], advantage)
+        epochs = scored.epochs.tolist()
         samples = len(scored.index)
         names = [records.sample_name(study.data, index) for index in scored.index]
-        columns: dict[str, Any] = {
+        columns: Row = {
             "sample": names,
-            "epoch": [scored.epochs.tolist()] * samples,
+            "epoch": [epochs] * samples,
             "rank": records.ranks(values, np.full(samples, True)).T,
             "aside": np.random.default_rng(0).uniform(-0.02, 0.02, (samples, 2)),
         }
-        mean: dict[str, Any] = {
-            "aside": [[0, 0]],
-            "epoch": [scored.epochs.tolist()],
-            "measures": [[*measures]],
-            "correlations": audit.rank_correlation(values[:, None], advantage)[None],
-            "high": trajectories.high_share(scored, rule)[None],
-            "speed": [trajectories.mean_speed(scored, null, rule)],
+        mean: Row = {
+            "aside": [0, 0],
+            "epoch": epochs,
+            "measures": [*measures],
+            "correlations": records.plain(correlations),
+            "high": records.plain(trajectories.high_share(scored, rule)),
+            "speed": round(trajectories.mean_speed(scored, null, rule), 3) + 0,  # no -0
         }
-        curves = np.concatenate([path, losses], axis=1)
         for place, name in enumerate([*RATES, *LOSSES]):
-            columns[name] = curves[:, place].T
-            mean[name] = curves[:, place].mean(axis=1)[None]
+            curve = curves[:, place]
+            columns[name] = curve.T
+            mean[name] = records.plain(curve.mean(axis=1))
         return {
             "samples": records.records(columns),
-            "mean": records.records(mean),
+            "mean": [mean],
             "pictures": records.portraits(study.data, names),
         }
 
     def _difficulty(self, state: State, index: NDArray) -> dict[str, NDArray]:
         """Measures of how hard the samples are, by their names; none without judges."""
-        _, judges = self.signals(state["data"])
         try:
-            judged = over_time.outputs(self._shelf, judges)
+            judged = over_time.outputs(self._shelf, self.judged(state["data"]))
         except KeyError:
             return {}
         early = sorted(judged)[:3][-1]
@@ -160,15 +178,16 @@ class Time(Description):
         if not rows:
             return [f"{state['attack']} over time is not stored yet."]
         (mean,) = rows["mean"]
-        at = mean["epoch"].index(state["epoch"])
-        measure = mean["measures"].index(state["colour"])
-        rho = mean["correlations"][measure][at]
+        epoch, measure = state["epoch"], state["colour"]
+        at = mean["epoch"].index(epoch)
+        fpr = mean["FPR"][at]
+        tpr = mean["TPR"][at]
         high = look.percent(mean["high"][at])
+        correlations = mean["correlations"][mean["measures"].index(measure)]
         return [
-            f"Epoch {state['epoch']}, {state['attack']} at {state['threshold']}: mean FPR"
-            f" {mean['FPR'][at]:.2f}, mean TPR {mean['TPR'][at]:.2f}; {high} of the samples are at"
-            " high risk.",
-            f"Rank correlation of TPR − FPR in this epoch with {state['colour']}: {rho:.2f}.",
+            f"Epoch {epoch}, {state['attack']} at {state['threshold']}: mean FPR {fpr:.2f}, mean TPR"
+            f" {tpr:.2f}; {high} of the samples are at high risk.",
+            f"Rank correlation of TPR − FPR in this epoch with {measure}: {correlations[at]:.2f}.",
             "Mean encoding speed, the length of a sample's path per epoch, minus that with permuted"
             f" membership labels: {mean['speed']:+.3f}.",
         ]
@@ -196,8 +215,8 @@ class Time(Description):
             "its rank by each measure": _ranks(chosen, measures, width),
         }
         signals = vega.signals(epoch=state["epoch"], colour=state["colour"], measures=measures)
-        columns = vega.two_columns(left, right, narrow)
-        return vega.page([columns], "FPR and TPR of each sample by epoch", signals)
+        words = "FPR and TPR of each sample by epoch"
+        return vega.two_columns(left, right, narrow, words, signals)
 
 
 # ---------------------------------------------------------------- figure
@@ -239,10 +258,17 @@ def _plane(samples: Chart, sample: Chart, size: int) -> Chart:
     )
     points["params"] = [sample]
     zero, one = vega.at("0"), vega.at("1")
-    diagonal = silent("rule", charts.DASHED, x=zero, y=zero, x2=one, y2=one) | vega.ONCE
+    diagonal = silent(
+        "rule",
+        charts.DASHED,
+        x=zero,
+        y=zero,
+        x2=one,
+        y2=one,
+    )
     chosen = vega.rows("samples", vega.chosen("sample"))
     plane = [
-        vega.layers(samples, diagonal, points),
+        vega.layers(samples, diagonal | vega.ONCE, points),
         _path(vega.rows("mean"), vega.PURPLE),
         _path(chosen, vega.INK),
     ]
@@ -256,7 +282,12 @@ def _path(rows: Chart, colour: str) -> Chart:
     points = {"fill": colour, "size": 18}
     look = {"stroke": colour, "strokeWidth": 2.5, "point": points}
     line = silent("line", look, **PLACE, order=by("epoch:Q"))
-    large = {"fill": colour, "stroke": "white", "size": 110, "opacity": 1}
+    large = {
+        "fill": colour,
+        "stroke": "white",
+        "size": 110,
+        "opacity": 1,
+    }
     here = silent("point", large, **PLACE)
     here["transform"] = vega.where("datum.epoch == epoch")
     return vega.layers(steps, line, here)
@@ -280,6 +311,12 @@ def _ranks(chosen: Chart, measures: Sequence[str], width: int) -> Chart:
     named = calculate(measure="measures[datum.place - 1]")
     x = by("rank:Q", scale={"domain": [0, 100]}, title="samples with a smaller value, %")
     y = by("measure:N", sort=measures, title=None)
-    bars = mark("bar", {"color": vega.GREY}, x=x, y=y, tooltip=[y, x])
+    bars = mark(
+        "bar",
+        {"color": vega.GREY},
+        x=x,
+        y=y,
+        tooltip=[y, x],
+    )
     ranks = on(chosen, vega.unfold("rank"), named)
     return vega.layers(ranks, bars, width=width - 80, height=13 * len(measures))

@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 
 from leak_atlas.explore.look import COLOURS
 
-Chart: TypeAlias = dict[str, Any]
-Transforms: TypeAlias = list[dict[str, Any]]
+Spec: TypeAlias = dict[str, Any]  # a part of a chart, as an axis or a colour
+Chart: TypeAlias = Spec
+Transforms: TypeAlias = list[Spec]
 
 INK, QUIET = "#000000", "#6b6b6b"
 PURPLE, GREY = "#b3388a", "#595959"  # of two groups of samples
@@ -73,9 +74,9 @@ def of_side(side: str) -> Transforms:
     return where(f"datum.side == '{side}'")
 
 
-def chosen(selection: str) -> Transforms:
-    """Keeps rows that a selection has chosen."""
-    return [{"filter": {"param": selection, "empty": False}}]
+def chosen(*selections: str) -> Transforms:
+    """Keeps rows that all selections have chosen."""
+    return [{"filter": {"param": name, "empty": False}} for name in selections]
 
 
 def calculate(**columns: str) -> Transforms:
@@ -99,31 +100,31 @@ def highest(column: str, number: int) -> Transforms:
     return [_counted(sort=[descending]), *where(f"datum.place <= {number}")]
 
 
-def _counted(**order: Any) -> dict[str, Any]:
+def _counted(**order: Any) -> Spec:
     return {"window": [{"op": "row_number", "as": "place"}], **order}
 
 
 # ---------------------------------------------------------------- marks
 
 
-def by(column: str, **more: Any) -> dict[str, Any]:
+def by(column: str, **more: Any) -> Spec:
     """A column with its type, as Q, N or O: `by("auc:Q", title="AUC")`."""
     name, _, kind = column.rpartition(":")
     return {"field": name, "type": TYPES[kind], **more}
 
 
-def at(expression: str) -> dict[str, Any]:
+def at(expression: str) -> Spec:
     """A place that a Vega expression over the pointers' signals gives."""
     return {"datum": {"expr": expression}, "type": "quantitative"}
 
 
-def columns(name: str, values: Sequence[Any], title: str) -> dict[str, Any]:
+def columns(name: str, values: Sequence[Any], title: str) -> Spec:
     """An axis with a column for each value, also of charts that lack some."""
     axis = {"labelAngle": 0, "labelOverlap": True}
     return by(f"{name}:O", title=title, scale={"domain": list(values)}, axis=axis)
 
 
-def colours(groups: Mapping[str, str]) -> dict[str, Any]:
+def colours(groups: Mapping[str, str]) -> Spec:
     """A scale of the colours of named groups."""
     return {"domain": list(groups), "range": list(groups.values())}
 
@@ -146,7 +147,7 @@ def layers(base: Chart, *marks: Chart, **properties: Any) -> Chart:
 # ---------------------------------------------------------------- pointers
 
 
-def selection(name: str, on_click: str, **start: Any) -> dict[str, Any]:
+def selection(name: str, on_click: str, **start: Any) -> Spec:
     """A choice by a click on a mark of kind `on_click`; `start` has its fields and their values.
 
     Each field is a signal of its own, `NAME_FIELD`, which a `Pointer` moves: hence `bind`, whose
@@ -165,7 +166,7 @@ def selection(name: str, on_click: str, **start: Any) -> dict[str, Any]:
     }
 
 
-def signals(**values: Any) -> list[dict[str, Any]]:
+def signals(**values: Any) -> list[Spec]:
     """Values that expressions know by their names, for `page`; pointers move some of them."""
     return [{"name": name, "value": value} for name, value in values.items()]
 
@@ -173,9 +174,34 @@ def signals(**values: Any) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- figures
 
 
-def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
-    """Charts by their titles next to each other, or one above the other on a phone; a title that
-    begins with a side has its colour.
+def page(
+    lines: Sequence[Mapping[str, Chart]],
+    narrow: bool,
+    description: str,
+    params: Sequence[Spec] = (),
+) -> Chart:
+    """A figure of lines of charts by their titles, with values that a pointer moves, of `signals`.
+    On a phone all charts stand above each other.
+    """
+    return _figure([_line(each, narrow) for each in lines], description, params)
+
+
+def two_columns(
+    left: Mapping[str, Chart],
+    right: Mapping[str, Chart],
+    narrow: bool,
+    description: str,
+    params: Sequence[Spec],
+) -> Chart:
+    """A figure of charts by their titles in two columns, or in one on a phone."""
+    columns = [_line(left, narrow=True), _line(right, narrow=True)]
+    whole = {"vconcat" if narrow else "hconcat": columns}
+    return _figure([whole], description, params)
+
+
+def _line(charts: Mapping[str, Chart], narrow: bool) -> Chart:
+    """Charts by their titles next to each other, or above each other where it is narrow; a title
+    that begins with a side has its colour.
     """
     titled = []
     for text, chart in charts.items():
@@ -191,16 +217,9 @@ def side_by_side(charts: Mapping[str, Chart], narrow: bool) -> Chart:
     }
 
 
-def two_columns(left: Mapping[str, Chart], right: Mapping[str, Chart], narrow: bool) -> Chart:
-    """Charts by their titles in two columns, or in one on a phone."""
-    both = [side_by_side(left, narrow=True), side_by_side(right, narrow=True)]
-    return {"vconcat" if narrow else "hconcat": both}
-
-
-def page(lines: Sequence[Chart], description: str, params: Sequence[dict[str, Any]] = ()) -> Chart:
-    """Lines of charts as one figure, with values that a pointer moves, of `signals`."""
+def _figure(lines: list[Chart], description: str, params: Sequence[Spec]) -> Chart:
     return {
-        "vconcat": list(lines),
+        "vconcat": lines,
         "resolve": APART,
         "config": CONFIG,
         "description": description,

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from operator import itemgetter
 from typing import Any
 
@@ -26,9 +25,9 @@ from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.engine import selection
-from leak_atlas.explore import charts, records, shelf, vega
+from leak_atlas.explore import charts, look, records, shelf, vega
 from leak_atlas.explore.charts import Measure
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
@@ -62,12 +61,11 @@ class Weights(Description):
     rate: float  # r to begin with
 
     name = "weights"
-    title = "Which weights does a score select?"
-    question = "Which weights does a score select, and what does rewinding them do to accuracy and leakage?"
     hint = (
-        "A number is the selected share of a cell's weights, divided by r: chance gives 1. A number in"
-        " brackets could be chance: its 95 % interval contains 1. Point at a cell to read its interval. Click"
-        " it to see accuracy and leakage after rewinding the share r of all weights. Play runs over r."
+        "A number is the selected share of a cell's weights, divided by r: chance gives 1. A"
+        " number in brackets could be chance: its 95 % interval contains 1. Point at a cell to"
+        " read its interval. Click the cell to see accuracy and leakage after rewinding the"
+        " share r of all weights. Play runs over r."
     )
 
     def __post_init__(self) -> None:
@@ -86,6 +84,10 @@ class Weights(Description):
             Choice("defence", self.defences, label="trained with", more=True),
             Choice("attack", self.attackers, more=True),
         ]
+
+    def _compared(self, state: State) -> dict[str, str]:
+        """The scores of A and B."""
+        return {letter: state[f"{letter}_score"] for letter in COLOURS}
 
     # ------------------------------------------------------------ recipes
 
@@ -110,8 +112,9 @@ class Weights(Description):
         """Signals and attack by side and r, and those of the references."""
         defence = state["defence"]
         networks: dict[Any, Population] = {}
-        for letter, rate in product(COLOURS, rates):
-            networks[letter, rate] = self.rewound(state[f"{letter}_score"], rate, defence)
+        for letter, score in self._compared(state).items():
+            for rate in rates:
+                networks[letter, rate] = self.rewound(score, rate, defence)
         for name, models in self.references(defence).items():
             networks[name, None] = models
         measured = {}
@@ -125,8 +128,9 @@ class Weights(Description):
         return [scores, self.measured(self.start, rates)]
 
     def steps(self, state: State) -> list[Any]:
-        scores = [self.scores(state[f"{letter}_score"]) for letter in COLOURS]
-        return [*scores, self.measured(state, [self.value(state, "train_at")])]
+        rate = self.value(state, "train_at")
+        scores = [self.scores(name) for name in self._compared(state).values()]
+        return [*scores, self.measured(state, [rate])]
 
     def marks(self, state: State, side: str) -> list[Any]:
         rate = self.value(state, "train_at")
@@ -136,16 +140,20 @@ class Weights(Description):
     def published(self) -> dict[str, State]:
         first, second = self.compared
         others = [name for name in self.criteria if name not in self.compared]
-        return {f"{name} and {second}": {"A_score": name} for name in (first, *others)}
+        states = {}
+        for name in (first, *others):
+            states[f"{name} and {second}"] = {"A_score": name}
+        return states
 
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
         cells: list[Row] = []
-        for letter in COLOURS:
-            scores = self.scores(state[f"{letter}_score"])
-            own = self._shelf.derived(selected, scores, state["rows"], tuple(self._rates)) or []
-            cells += [{"side": letter} | row for row in own]
+        given = state["rows"], tuple(self._rates)
+        for letter, name in self._compared(state).items():
+            scores = self.scores(name)
+            own = self._shelf.derived(selected, scores, *given) or []
+            cells += records.placed(own, side=letter)
         if not cells:
             return {}
         outcomes = self._shelf.outcomes(self.measured(state, self._rates))
@@ -165,8 +173,8 @@ class Weights(Description):
 
     def sentences(self, state: State, rows: Rows) -> list[str]:
         texts = []
-        for letter in COLOURS:
-            name = f"{letter} ({state[f'{letter}_score']})"
+        for letter, score in self._compared(state).items():
+            name = f"{letter} ({score})"
             cells = records.select(rows.get("cells", []), side=letter)
             if not cells:
                 texts.append(f"{name} is not stored yet.")
@@ -175,7 +183,8 @@ class Weights(Description):
                 times = records.sentence(cell, "times", "Selected share divided by r:", digits=1)
                 texts.append(f"{name} selects {cell['meaning']}. {times}.")
         if rows:
-            texts += shelf.sentences(rows["outcomes"], state["r"], f"r = {state['r']:g}")
+            rate = state["r"]
+            texts += shelf.sentences(rows["outcomes"], rate, f"r = {rate:g}")
         return texts
 
     # ------------------------------------------------------------ figure
@@ -183,8 +192,7 @@ class Weights(Description):
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
         across = vega.columns("at", self._rates, "r, share of all weights")
         parts = records.values(rows["cells"], "part")
-        maps = charts.maps(
-            {letter: state[f"{letter}_score"] for letter in COLOURS},
+        maps = charts.heat(
             vega.rows("cells"),
             [vega.selection("cell", "rect", at=state["r"], part=state["part"])],
             across,
@@ -194,9 +202,12 @@ class Weights(Description):
             TIMES,
         )
         others = list(self.references(state["defence"]))
-        results = charts.outcomes(others, across, "cell_at", narrow)
-        lines = [vega.side_by_side(line, narrow) for line in (maps, results)]
-        return vega.page(lines, "weights that two scores select, and what rewinding does")
+        lines = [
+            charts.of_sides(self._compared(state), maps),
+            charts.outcomes(others, across, "cell_at", narrow),
+        ]
+        words = "weights that two scores select, and what rewinding does"
+        return vega.page(lines, narrow, words)
 
 
 def _part(state: State) -> str:
@@ -209,24 +220,33 @@ def _part(state: State) -> str:
 
 def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> list[Row]:
     """Of each row of a map, how many times chance a score selects of it; means over networks."""
-    ranks = [selection.ranks(score_maps.maps(each)) for each in results]
-    total = sum(each.size for each in ranks[0].values())
+    networks = [selection.ranks(score_maps.maps(each)) for each in results]
+    total = sum(ranks.size for ranks in networks[0].values())
+    kinds = score_maps.kinds(results[0])
     cells = []
-    for part, tensors in _parts(score_maps.kinds(results[0]), rows).items():
-        weights = sum(ranks[0][tensor].size for tensor in tensors)
+    for part, tensors in _parts(kinds, rows).items():
+        ranks = _ranks_in(networks, tensors)
+        weights = ranks.shape[1]
         for rate in rates:
-            number = round(rate * total)
-            shares = np.array([_selected(each, tensors, number) for each in ranks]) / weights
+            shares = np.mean(ranks < round(rate * total), axis=1)
             times = audit.mean_ci(shares / rate)
-            share = f"{100 * shares.mean():.3g} % of the {weights:,} weights of {part}"
-            cell = {"part": part, "at": rate, "meaning": share}
+            share = look.percent(shares.mean())
+            cell = {
+                "part": part,
+                "at": rate,
+                "meaning": f"{share} of the {weights:,} weights of {part}",
+            }
             cells.append(cell | records.interval(times, "times"))
     return cells
 
 
-def _selected(ranks: Mapping[str, NDArray], tensors: Sequence[str], number: int) -> int:
-    """How many of the `number` weights with the highest scores are in some tensors."""
-    return sum(int(np.sum(ranks[tensor] < number)) for tensor in tensors)
+def _ranks_in(networks: Sequence[Mapping[str, NDArray]], tensors: Sequence[str]) -> NDArray:
+    """The ranks of the weights of some tensors among all of a network, `(networks, weights)`."""
+    ranks = []
+    for network in networks:
+        flat = [network[tensor].ravel() for tensor in tensors]
+        ranks.append(np.concatenate(flat))
+    return np.stack(ranks)
 
 
 def _parts(kinds: Mapping[str, str], rows: str) -> dict[str, list[str]]:
