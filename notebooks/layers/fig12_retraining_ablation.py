@@ -1,9 +1,9 @@
 # ---
 # jupyter:
-#  kernelspec:
-#    display_name: Python 3 (ipykernel)
-#    language: python
-#    name: python3
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
 # ---
 
 # %% [markdown]
