@@ -92,8 +92,8 @@ class Description(ABC):
 
     @abstractmethod
     def steps(self, state: State) -> list[Any]:
-        """All recipes of a state, one collection for each who asks. Raises BadInput where there can be
-        no such thing.
+        """All recipes of a state, one collection for each who asks. Raises BadInput where there can
+        be no such thing.
         """
 
     @abstractmethod

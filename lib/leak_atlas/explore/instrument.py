@@ -3,8 +3,8 @@
     app = Instrument(Widths())
 
 `description.py` says what `Widths` is. The options of its choices carry a mark: stored, or not yet.
-What is not stored gets an offer with its cost; a click trains it in another process, and Cancel ends
-that.
+What is not stored gets an offer with its cost; a click trains it in another process, and Cancel
+ends that.
 """
 
 from __future__ import annotations

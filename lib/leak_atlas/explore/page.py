@@ -1,7 +1,8 @@
-"""An explorer on a page without a kernel: its stored states, in one packet that `player.js` unfolds.
+"""An explorer on a page without a kernel: its stored states, in one packet that `player.js`
+unfolds.
 
-A packet lies in a file next to the executed notebook (`live.packet`). Rows that several states share,
-as the pictures of samples, are in it once.
+A packet lies in a file next to the executed notebook (`live.packet`). Rows that several states
+share, as the pictures of samples, are in it once.
 """
 
 from __future__ import annotations

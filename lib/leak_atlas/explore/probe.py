@@ -1,4 +1,5 @@
-"""One probe of PPTP as the rows of a figure: an AUC for each cell, who carries it, each sample's path.
+"""One probe of PPTP as the rows of a figure: an AUC for each cell, who carries it, each sample's
+path.
 
 A sample carries the disparity of a cell as far as its value exceeds those of the samples that both
 networks have seen: the percentage that lies below is its *rank*. The AUC is the mean rank of the

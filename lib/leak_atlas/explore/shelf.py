@@ -70,8 +70,8 @@ class Shelf:
         return arrays
 
     def derived(self, make: Callable[..., Any], steps: Sequence[Step], *given: Any) -> Any:
-        """`make(results, *given)` of the results of some steps, made once; None where one of them is
-        not there.
+        """`make(results, *given)` of the results of some steps, made once; None where one of them
+        is not there.
         """
         keys = [step.key for step in steps]
         key = make, given, *keys

@@ -1,13 +1,13 @@
 """The language of figures: Vega-Lite over named data, none inside.
 
-A chart is a dictionary, as https://vega.github.io/vega-lite/docs describes it. It begins with `rows`
-and what is done with them; `layers` draws marks over these:
+A chart is a dictionary, as https://vega.github.io/vega-lite/docs describes it. It begins with
+`rows` and what is done with them; `layers` draws marks over these:
 
     near = rows("cells", of_side("A"))
     layers(near, mark("rect", x=by("epoch:O"), y=by("part:N"), color=by("auc:Q")), width=400)
 
-Lists that only a chosen row shows (its distributions, its samples) lie inside that row, and `unfold`
-takes them out in the browser.
+Lists that only a chosen row shows (its distributions, its samples) lie inside that row, and
+`unfold` takes them out in the browser.
 """
 
 from __future__ import annotations
