@@ -86,13 +86,15 @@ from leak_atlas.recipe import Attacker
 class Margin(Attacker):
     """My attack: the target's margin minus the mean margin of shadow models without the sample."""
 
-    crossing = 2.0  # variance of the mean AUC, since targets are each other's shadow models
+    max_design_effect = (
+        2.0  # variance of the mean AUC, since targets are each other's shadow models
+    )
 
 
 @infer.register
 def compared_with_shadows(attacker: Margin, case: Case) -> Scored:
-    target, shadow_models = case.read(margins, case.pool)
-    without_sample = np.ma.masked_array(shadow_models, case.member)
+    target, shadow_models = case.signals_on(margins, case.pool)
+    without_sample = np.ma.masked_array(shadow_models, case.shadow_membership)
     return Scored(target - without_sample.mean(axis=0).filled(0.0))
 
 

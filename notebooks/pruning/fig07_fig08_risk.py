@@ -19,10 +19,10 @@
 #
 # **Controls.**
 #
-# 1. *The same attack*, SAMIA, on dense and pruned networks (decides the first answer). The paper
-#    attacks the dense network with Conf, a threshold on the confidence.
-# 2. *Fine-tuning alone* (decides the second answer): the dense network is trained for the same
-#    number of epochs, and nothing is pruned.
+# 1. *The same attack*, SAMIA, on dense and pruned networks (decides whether a pruned network leaks
+#    more). The paper attacks the dense network with Conf, a threshold on the confidence.
+# 2. *Fine-tuning alone* (decides whether pruning is the cause): the dense network is trained for
+#    the same number of epochs, and nothing is pruned.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, CIFAR100, Location
@@ -110,9 +110,8 @@ claims = report.claims(
         "order_of_pruners",
         "L1 unstructured and slimming leak more than L2 structured, which leaks more than L1 "
         "structured",
-        quantity="attack accuracy of SAMIA: the lowest of L1 unstructured minus L2 "
-        "structured, slimming minus L2 structured, and L2 structured minus L1 "
-        "structured",
+        quantity="attack accuracy of SAMIA, smallest of three differences: L1 unstructured minus L2 "
+        "structured; slimming minus L2 structured; L2 structured minus L1 structured",
         above=0.0,
         margin=0.02,
         paper="Fig. 7 and 8",
@@ -168,8 +167,8 @@ report.profile(
     comparison.rows("SAMIA", "accuracy", ("pruner", "sparsity"), pruned),
     "sparsity",
     hue="pruner",
-    null=comparison.estimate("dense", "SAMIA", "accuracy").value,
-    level="dense",
+    reference=comparison.estimate("dense", "SAMIA", "accuracy").value,
+    reference_label="dense",
     title=f"At {low:.0%} sparsity, attack accuracy significantly rises with {raised} and falls with "
     f"{lowered} of 4 pruners",
     xlabel="sparsity (share of the weights that is removed)",

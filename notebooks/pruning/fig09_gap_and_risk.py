@@ -20,10 +20,11 @@
 #
 # **Controls.**
 #
-# 1. *Disjoint halves* (decides both answers): a gap is measured on one half of the samples, the
+# 1. *Disjoint halves* (used in both answers): a gap is measured on one half of the samples, the
 #    attack accuracy on the other half.
-# 2. *Member accuracy* (decides the second answer): a network that fits its members badly has small
-#    gaps and leaks little. The partial correlation removes what the accuracy on members explains.
+# 2. *Member accuracy* (decides whether the gap matters beyond member accuracy): a network that
+#    fits its members badly has small gaps and leaks little. The partial correlation removes what
+#    the accuracy on members explains.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -217,8 +218,8 @@ report.tradeoff(
     "y",
     hue="network",
     facet="gap",
-    null=None,
-    better="",
+    reference=None,
+    corner_label="",
     title=f"{correlating} of 3 gaps correlate significantly above 0.5 with SAMIA's attack accuracy",
     xlabel="gap, divided by its standard deviation over the versions of a network",
     ylabel="attack accuracy of SAMIA",

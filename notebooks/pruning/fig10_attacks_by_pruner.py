@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *SAMIA without self-attention* (decides the second answer): a fully connected network with the
-#    input of SAMIA.
+# 1. *SAMIA without self-attention* (decides whether self-attention is the reason): a fully
+#    connected network with the input of SAMIA.
 # 2. *NNCls*: the same fully connected network, but its input has no sensitivity.
 
 # %% tags=["parameters"]
@@ -181,8 +181,8 @@ report.profile(
     "sparsity",
     hue="attack",
     facet="pruner",
-    null=0.5,
-    level="guessing",
+    reference=0.5,
+    reference_label="guessing",
     title=f"SAMIA is the most accurate of five attacks on {highest.value:.0%} of pruned networks",
     xlabel="sparsity",
     ylabel="attack accuracy",
@@ -250,8 +250,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, one set of shadow
 # models attacks them, and each attack network is trained once: intervals cover the choice of
-# targets alone. If five attacks were equal and never tied, each would lead on a fifth of the
-# networks. Five of the paper's eight other attacks are here; the first answer leaves out Top1-Conf.
+# targets alone. Of five equally good attacks, each would be the best on a fifth of the networks, by
+# chance. Five of the paper's eight other attacks are here. Top1-Conf is not among the five attacks
+# that the first claim compares.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the second answer): the dense network is trained for the same
-#    number of epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides whether pruning raises the leakage): the dense network is trained
+#    for the same number of epochs, and nothing is pruned.
 # 2. *The same attack on dense and pruned networks*, SAMIA.
 
 # %% tags=["parameters"]
@@ -156,8 +156,8 @@ report.profile(
     rows,
     "sparsity",
     hue="attack",
-    null=comparison.estimate("dense", "SAMIA", "accuracy").value,
-    level="SAMIA on the dense network",
+    reference=comparison.estimate("dense", "SAMIA", "accuracy").value,
+    reference_label="SAMIA on the dense network",
     title=f"SAMIA is the most accurate of five attacks on {highest.value:.0%} of pruned networks",
     xlabel="sparsity",
     ylabel="attack accuracy",
@@ -206,7 +206,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, one set of shadow
 # models attacks them, and each attack network is trained once: intervals cover the choice of
-# targets alone. If five attacks were equal and never tied, each would lead on a fifth of the
+# targets alone. Of five equally good attacks, each would be the best on a fifth of the
 # networks. One pruner is tried, as in the paper.
 
 # %%

@@ -20,7 +20,7 @@
 #
 # **Controls.**
 #
-# 1. *Matched shadow models* (decide both answers) attack the same targets.
+# 1. *Matched shadow models* (the reference of both answers) attack the same targets.
 # 2. *Accuracy of the shadow models*: mismatched shadow models may lose because their test accuracy
 #    is lower. So pairs whose mismatched shadow models have at least the test accuracy of the matched
 #    ones are judged alone.
@@ -210,8 +210,8 @@ report.profile(
     "shadow models",
     hue="targets",
     facet="pruner",
-    null=0.5,
-    level="guessing",
+    reference=0.5,
+    reference_label="guessing",
     title=f"Another sparsity of the shadow models costs SAMIA {100 * other.value:.1f} points of "
     "attack accuracy",
     xlabel="sparsity of the shadow models",

@@ -19,8 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
+#    accuracy with PPB is compared with that of Base stopped where LiRA has the same AUC (*at
+#    matched AUC*).
 # 2. *The paper's filter*: a defence counts only if it keeps 75% of Base's test accuracy, in the
 #    mean over pruners.
 
@@ -108,9 +109,9 @@ claims = report.claims(
     ),
     report.Claim(
         "adv_fails_for_filters",
-        f"For {' and '.join(prune_filters)}, ADV costs more test accuracy than it takes attack "
-        "accuracy from SAMIA",
-        quantity="attack accuracy that ADV takes from SAMIA, minus test accuracy that ADV costs",
+        f"For {' and '.join(prune_filters)}, ADV lowers test accuracy more than the attack accuracy "
+        "of SAMIA",
+        quantity="fall of SAMIA's attack accuracy minus fall of test accuracy, from Base to ADV",
         below=0.0,
         margin=0.02,
         paper="Fig. 16",
@@ -184,7 +185,7 @@ most = audit.largest(found[pruner, strong] for pruner in pruners)
 undefended = min(found[pruner, "Base"].value for pruner in pruners)
 report.tradeoff(
     shown,
-    level="guessing",
+    reference_label="guessing",
     title=f"SAMIA's attack accuracy is at most {most.value:.3f} with {strong}, at least "
     f"{undefended:.3f} with Base",
     xlabel="test accuracy",
@@ -204,7 +205,7 @@ is_more = report.effect(
 )
 report.tradeoff(
     comparison.plane(lines, "LiRA", panel=first),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, {weak} {is_more} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",

@@ -21,10 +21,10 @@
 #
 # **Controls.**
 #
-# 1. *The largest weight of PPB* that the paper tries (decides the first answer).
-# 2. *Early stopping* (decides the second answer): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where adaptive LiRA has the same AUC (*at matched
-#    AUC*).
+# 1. *The largest weight of PPB* that the paper tries (decides whether PPB hides members).
+# 2. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
+#    accuracy with PPB is compared with that of Base stopped where adaptive LiRA has the same AUC
+#    (*at matched AUC*).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location, Purchase, Texas
@@ -103,7 +103,8 @@ claims = report.claims(
     ),
     report.Claim(
         "dp_is_poor",
-        f"On binary data DP-SGD has a worse balance of attack and test accuracy than {weak}",
+        f"On binary data DP-SGD has a smaller net benefit than {weak} (fall of attack accuracy minus "
+        "fall of test accuracy)",
         quantity="fall of SAMIA's attack accuracy minus fall of test accuracy, from Base: DP-SGD "
         f"minus {weak}",
         below=0.0,
@@ -168,7 +169,7 @@ found = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in attacked}
 report.tradeoff(
     comparison.plane({v: [v] for v in attacked}, "SAMIA", "accuracy"),
     facet=None,
-    null=None,
+    reference=None,
     title=f"Non-adaptive SAMIA's attack accuracy is {found[strong].value:.2f} with {strong}, "
     f"{found['Base'].value:.2f} with Base",
     xlabel="test accuracy",
@@ -188,7 +189,7 @@ is_more = report.effect(
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     facet=None,
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, {weak} {is_more} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of adaptive LiRA",

@@ -19,8 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
+#    accuracy with PPB is compared with that of Base stopped where LiRA has the same AUC (*at
+#    matched AUC*).
 # 2. *AUC*: the attack accuracy depends on a threshold, the AUC does not.
 
 # %% tags=["parameters"]
@@ -162,7 +163,7 @@ changes = {p: comparison.contrast((p, "PPB"), (p, "Base"), "SAMIA", "accuracy") 
 lowered = sum(change.high < 0 for change in changes.values())
 report.tradeoff(
     shown,
-    level="guessing",
+    reference_label="guessing",
     title=f"PPB significantly lowers the accuracy of adaptive SAMIA for {lowered} of "
     f"{len(pruners)} pruners",
     xlabel="test accuracy",
@@ -182,7 +183,7 @@ is_more = report.effect(
 )
 report.tradeoff(
     comparison.plane(lines, "LiRA", panel=first),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, PPB {is_more} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of adaptive LiRA",

@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides both answers): the dense network is trained for the same number of
-#    epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (what pruning is compared with in both answers): the dense network is
+#    trained for the same number of epochs, and nothing is pruned.
 # 2. *A second seed*: dense networks with the same members, but another initialisation and order of
 #    batches. They show how well exposures agree without pruning.
 # 3. *Early stopping*: the dense network after fewer epochs. The test accuracy after pruning is
@@ -126,7 +126,7 @@ changes = {name: comparison.contrast(pruned, tuned, name) for name in ("RMIA", "
 rmia, lira = changes["RMIA"].value, changes["LiRA"].value
 report.tradeoff(
     [row for name in changes for row in comparison.plane(lines, name)],
-    level="guessing",
+    reference_label="guessing",
     title=f"Beyond fine-tuning, pruning changes the AUC of RMIA by {rmia:+.3f}, of LiRA by "
     f"{lira:+.3f}",
     xlabel="test accuracy",

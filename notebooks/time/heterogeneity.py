@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Equal mean* (decides the second answer): the harder data are read at the epoch where their
-#    mean vulnerability equals the final mean on the simpler data.
+# 1. *Equal mean* (decides whether the spread is more than a higher mean): the harder data are read
+#    at the epoch where their mean vulnerability equals the final mean on the simpler data.
 # 2. *Permuted membership*: the variance that the attack finds there is subtracted.
 # 3. *Other networks*: two halves of the networks share no shadow model.
 

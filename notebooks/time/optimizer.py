@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): earlier epochs of SGD, *at matched AUC*, that is
-#    where RMIA has the same AUC as after training with SAM.
+# 1. *Early stopping* (decides whether SAM beats less training): earlier epochs of SGD, *at matched
+#    AUC*, that is where RMIA has the same AUC as after training with SAM.
 # 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
 
 # %% tags=["parameters"]

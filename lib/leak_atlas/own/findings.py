@@ -148,10 +148,10 @@ class Result:
         name = self.strongest(fpr)
         scores = self.scores[name]
         found_by = self.found_by(fpr)
-        found = np.flatnonzero(self.exposed(name, fpr))
-        order = np.argsort(-scores[found], kind="stable")
+        exposed = np.flatnonzero(self.exposed(name, fpr))
+        order = np.argsort(-scores[exposed], kind="stable")
         rows = []
-        for sample in found[order][:MOST]:
+        for sample in exposed[order][:MOST]:
             row: Row = {"index": str(self.arrays.places[sample])}
             row["class"] = int(self.arrays.labels[sample])
             row[f"score, {name}"] = float(scores[sample])
@@ -252,10 +252,10 @@ class Result:
         """All that is measured, as plain values for JSON, and the `settings`."""
         rates = sorted({fpr, *rates})
         tprs = {f"{rate:g}": self.tpr(rate) for rate in rates}
-        found = {}
+        by_attack = {}
         for name in self.scores:
             members, outside = self._scored(name)
-            found[name] = {
+            by_attack[name] = {
                 "scored": {"members": members, "non_members": outside},
                 "auc": _plain(self.auc[name]),
                 "tpr": {rate: _plain(tpr[name]) for rate, tpr in tprs.items()},
@@ -265,7 +265,7 @@ class Result:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
             "accuracy": checks.accuracies(self.arrays),
-            "attacks": found,
+            "attacks": by_attack,
             "samples": {
                 "members": int(self.arrays.member.sum()),
                 "non_members": self.non_members,
@@ -292,9 +292,9 @@ class Result:
         }
         frame = pd.DataFrame(columns | self.scores, self.arrays.places)
         summary = json.dumps(self.summary(fpr, rates, **settings), indent=1, allow_nan=False)
-        files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
-        files.write(path, frame.rename_axis("index").to_csv())
-        files.write(path.with_suffix(".json"), f"{summary}\n")
+        files.make_folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
+        files.write_text(path, frame.rename_axis("index").to_csv())
+        files.write_text(path.with_suffix(".json"), f"{summary}\n")
         return path
 
 
