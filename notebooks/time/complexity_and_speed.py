@@ -20,9 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Each data set's own final leakage* (decides the second answer): networks that leak more in the
-#    end also reach a given leakage earlier. The *delay* is the mean epoch at which a data set's own
-#    final leakage arises, as a share of the training.
+# 1. *Each data set's own final leakage* (decides whether harder data are encoded faster): networks
+#    that leak more in the end also reach a given leakage earlier. The *delay* is the mean epoch at
+#    which a data set's own final leakage arises, as a share of the training.
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
