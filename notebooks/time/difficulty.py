@@ -21,7 +21,7 @@
 #
 # **Controls.**
 #
-# 1. *Noise of the risk* (decides both answers): few networks measure the risk with noise, which
+# 1. *Noise of the risk* (used in both answers): few networks measure the risk with noise, which
 #    lowers correlations. *Corrected for noise*, a correlation is divided by the square root of the
 #    correlation between the risks in two halves of the networks.
 # 2. *Permuted membership*: the same attack on random membership labels.
