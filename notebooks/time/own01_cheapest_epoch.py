@@ -21,8 +21,10 @@
 #
 # **Controls.** Signal and exposure share no shadow model.
 #
-# 1. *LiRA at the same epoch*, on other networks, as the signal (decides the first answer).
-# 2. *All samples* (decides the second answer): early stopping lowers the exposure of all samples.
+# 1. *LiRA at the same epoch*, on other networks, as the signal (decides whether the loss is a good
+#    early signal).
+# 2. *All samples* (decides whether early stopping protects the most exposed samples): it lowers the
+#    exposure of all samples.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -202,7 +204,11 @@ for group, left in groups.items():
     for epoch, value in zip(after, left, strict=True):
         points.append({"samples": group, "epoch": epoch, "value": value})
 protects = exposure.left_difference[at_stop]
-words = "a larger part", "a smaller part", "no significantly smaller part"
+words = (
+    "protects the most exposed samples less than all samples",
+    "protects the most exposed samples more than all samples",
+    "does not protect the most exposed samples significantly more than all",
+)
 effect = report.effect(protects, *words)
 report.curves(
     points,
@@ -210,7 +216,7 @@ report.curves(
     hue="samples",
     reference=1.0,
     reference_label="exposure after training",
-    title=f"At epoch {stop}, the most exposed samples have {effect} of their exposure",
+    title=f"Stopping at epoch {stop} {effect}",
     ylabel="part of the final exposure",
 )
 
