@@ -20,8 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides the second answer): networks on harder data have a wider gap (loss
-#    on non-members minus loss on members), which alone could explain the leakage.
+# 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting): networks on
+#    harder data have a wider gap (loss on non-members minus loss on members). They are read at the
+#    earlier epoch at which their gap is the final gap on the simpler data.
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
