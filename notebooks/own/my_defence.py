@@ -25,8 +25,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): fewer epochs of ordinary training, *at matched
-#    AUC*, that is with the same AUC of RMIA.
+# 1. *Early stopping* (decides whether the defence is worth its cost): fewer epochs of ordinary
+#    training, *at matched AUC*, that is with the same AUC of RMIA.
 # 2. *Permuted membership labels*: there an attack must be at chance.
 
 # %% tags=["parameters"]
