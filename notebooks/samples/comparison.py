@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does WeMem protect more than other defences?
+# # Does WeMem's window (RSW) protect more than other defences?
 #
 # **Question.** WeMem (Shang et al. 2025), slide on existing defences: "WeMem achieves high
 # prediction accuracy while reducing attack accuracy more than other defense methods". The slide
@@ -16,14 +16,15 @@
 # **Setup.** A network is pruned in five rounds, each with a defence. WeMem ranks members by
 # *memorization score*: how much accuracy on a sample depends on training with it. *RSW* trains each
 # epoch on a window that slides over the ranked members, *RMR* penalizes members with high scores,
-# *SWMR* does both. *PPB*, *ADV* and *RelaxLoss* come from other papers; *Base* has no defence. n
-# counts target networks.
+# *SWMR* does both. *PPB* (pair-based posterior balancing), *ADV* (adversarial regularization) and
+# *RelaxLoss* come from other papers. *The best rival* is the one of them with the lowest attack
+# accuracy. *Base* has no defence. n counts target networks.
 #
 # **Controls.**
 #
 # 1. *Early stopping* of Base (decides whether WeMem is worth its cost): test accuracies are
 #    compared at the same AUC of LiRA (*matched AUC*).
-# 2. *Threshold attacks alone*, without the trained attack network NN.
+# 2. *Threshold attacks alone*, without the fifth attack, a trained attack network (*NN*).
 # 3. *Manipulation check*: each defence raises the loss on members.
 
 # %% tags=["parameters"]
@@ -80,8 +81,7 @@ claims = report.claims(
         f"At fixed strengths, WeMem's RSW lowers attack accuracy more than each of {rival_names}",
         fails="At fixed strengths, WeMem's RSW lowers attack accuracy less than one or more of "
         f"{rival_names}",
-        quantity=f"{five}: with RSW (training on a sliding window of members) minus with "
-        "the rival that lowers it most",
+        quantity=f"{five}: RSW (training on a sliding window of members) minus the best rival",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -91,8 +91,8 @@ claims = report.claims(
     ),
     report.Claim(
         "rsw_without_nn",
-        f"By threshold attacks alone, RSW lowers attack accuracy more than each of {rival_names}",
-        quantity=f"{four}: with RSW minus with the rival that lowers it most",
+        f"Under the threshold attacks alone, RSW lowers attack accuracy more than each of {rival_names}",
+        quantity=f"{four}: RSW minus the best rival",
         below=0.0,
         margin=0.02,
         ours="our control",
@@ -106,8 +106,8 @@ claims = report.claims(
     report.Claim(
         "all_beat_others",
         f"RMR and SWMR both lower attack accuracy more than each of {rival_names}",
-        quantity=f"{five}: with RMR or SWMR, whichever lowers it less, minus with the "
-        "rival that lowers it most",
+        quantity=f"{five}: RMR minus the best rival and SWMR minus the best rival; the larger "
+        "difference",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -117,7 +117,7 @@ claims = report.claims(
     report.Claim(
         "stays_accurate",
         "Each of RSW, RMR and SWMR costs less than two points of test accuracy",
-        quantity="test accuracy: RSW, RMR or SWMR, whichever is least accurate, minus Base",
+        quantity="test accuracy: RSW, RMR and SWMR, each minus Base; the smallest of three differences",
         above=-0.02,
         margin=0.02,
         paper=slide,
