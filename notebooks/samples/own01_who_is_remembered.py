@@ -10,8 +10,8 @@
 # # Does a sliding window protect the members that it skips?
 #
 # **Question.** Ours. WeMem's windows (Shang et al. 2025) "let high mem-score samples appear in
-# fewer epochs". Does this protect those samples? And does it expose the others (*onion effect*,
-# Carlini et al. 2022)?
+# fewer epochs". We ask whether this protects those samples, and whether it exposes the other members
+# (*onion effect*, Carlini et al. 2022).
 #
 # **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds each
 # epoch *visits* (trains on) a window of members. The window slides from low to high memorization
@@ -69,7 +69,7 @@ claims = report.claims(
         fails="In one or both orders, members that a window never visits are more exposed than "
         "under uniform sampling",
         quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the "
-        "same number of visits, for the order with the larger difference",
+        "same number of visits; the larger of the differences in score order and random order",
         below=0.0,
         margin=few_samples,
         ours=True,
@@ -78,9 +78,9 @@ claims = report.claims(
     ),
     report.Claim(
         "onion",
-        "A window that follows memorization scores exposes visited members more than one in random "
+        "A window in score order raises the exposure of visited members more than a window in random "
         "order (onion effect)",
-        fails="A window that follows memorization scores exposes visited members less than one in "
+        fails="A window in score order raises the exposure of visited members less than a window in "
         "random order",
         quantity=f"rise of LiRA's AUC on {visited} members {by_order}",
         above=0.0,
@@ -91,7 +91,7 @@ claims = report.claims(
     ),
     report.Claim(
         "score_adds",
-        "A window that follows memorization scores protects never visited members more than one in "
+        "A window in score order lowers the exposure of never visited members more than a window in "
         "random order",
         quantity=f"rise of LiRA's AUC on {never} members {by_order}",
         below=0.0,
@@ -101,7 +101,7 @@ claims = report.claims(
     ),
     report.Claim(
         "stay_most_exposed",
-        "With the score order, never visited members remain more exposed than visited members",
+        "With a window in score order, never visited members are more exposed than visited members",
         quantity=f"AUC of LiRA with the {by_score}: {never} minus {visited} members",
         above=0.0,
         margin=few_samples,
