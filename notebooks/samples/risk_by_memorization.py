@@ -59,7 +59,7 @@ from leak_atlas.localization import samples
 from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Threshold, WindowStudy
 
 motivation = "slides on motivation"
-top = "sixth with the highest accuracy scores minus the mean of the others"
+top = "sixth with the highest accuracy scores minus the mean of the other five sixths"
 area = "AUC within a sixth of the samples"
 rises = "rise of AUC (mean of Conf and LiRA)"
 directions = "with the confidence score at equal difficulty, minus with difficulty at equal score"
@@ -91,7 +91,7 @@ claims = report.claims(
     report.Claim(
         "risk_rises",
         "AUC is higher among samples with high memorization scores than among other samples",
-        quantity=f"{area}: {top}; attack Conf or LiRA, whichever rises less",
+        quantity=f"{area}: {top}; the smaller of the differences of Conf and of LiRA",
         above=0.0,
         margin=few_samples,
         paper=motivation,
@@ -208,9 +208,10 @@ report.profile(
 
 # %% [markdown]
 # ## Rise of AUC and TPR with score and difficulty
-# One half of the networks measures the score, the other half measures the difficulty. Rise of AUC:
-# upper minus lower half of the samples at nearly equal difficulty (or score). Rise of TPR: highest
-# sixth minus the others.
+# One half of the networks measures the score, the other half measures the difficulty. *Rise of AUC*:
+# the half of the samples with higher scores minus the half with lower scores, at nearly equal
+# difficulty (and the same with score and difficulty exchanged). *Rise of TPR*: the sixth with the
+# highest scores minus the mean of the other sixths.
 
 # %%
 first, second = [results[half] for half in our_halves]
@@ -270,11 +271,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Networks that train on a sample are nearly always right about it, so its score is
-# nearly its difficulty, and Conf's AUC within a sixth nearly repeats the score. LiRA compares a
-# target with networks that did not train on the sample, so it follows difficulty by construction.
-# The slides speak of a model's memorization; its reading by sample is ours. All targets share one
-# half of the samples.
+# **Limits.** Networks that train on a sample are nearly always right about it. So its score is nearly
+# its difficulty, and Conf's AUC within a sixth nearly repeats the score. LiRA compares a target with
+# networks that did not train on the sample, so it follows difficulty by construction. The slides
+# speak of a model's memorization; we measure it by sample. All targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
