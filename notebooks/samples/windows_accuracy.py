@@ -22,7 +22,8 @@
 #
 # 1. *Base*: the same rounds on all members.
 # 2. *The same number of visits*: a window in random order, and *uniform sampling* (fewer epochs on
-#    all members). They show whether the window costs accuracy, or only the smaller number of visits.
+#    all members). If both are equally accurate, the smaller number of visits costs the accuracy, and
+#    the window does not.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -235,8 +236,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set and one architecture. We do not try the slides' middle width, nor wide
-# windows with SWMR, and only three random orders. All targets share one half of the samples: the
+# **Limits.** One data set and one architecture. The slides' middle width and wide windows
+# with SWMR are not tried. There are only three random orders. All targets share one half of the samples: the
 # intervals describe other targets on the same samples.
 
 # %%
