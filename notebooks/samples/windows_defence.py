@@ -75,7 +75,7 @@ def more_than_visits(name, attack, metric, headline=False):
         f"{hides} better than two controls with equal training",
         fails=f"{hides} less than one or both controls with equal training",
         quantity=f"{metric}: {window_words} minus a window in random order or uniform sampling, "
-        "whichever has the lower value",
+        "the larger of the two differences",
         below=0.0,
         margin=smallest,
         ours="our control",
@@ -94,7 +94,7 @@ claims = report.claims(
     report.Claim(
         "weakens",
         "In both score orders, the narrow window with a small step lowers attack accuracy",
-        quantity=f"{conf}: RSW ({near}) minus Base, for the order with the larger difference",
+        quantity=f"{conf}: RSW ({near}) minus Base; the larger of the differences in two orders",
         below=0.0,
         margin=smallest,
         paper=slide,
@@ -104,8 +104,8 @@ claims = report.claims(
     report.Claim(
         "best_defence",
         "In both score orders, attack accuracy is lowest for the narrow window with a small step",
-        quantity=f"{conf}: RSW ({near}) minus another window of the same order, for the "
-        "order and window with the largest difference",
+        quantity=f"{conf}: RSW ({near}) minus each other window of the same order; the largest of "
+        "these differences",
         below=0.0,
         margin=smallest,
         paper=slide,
@@ -282,8 +282,8 @@ caption = "Test accuracy at matched AUC of LiRA"
 report.table(comparison.placebo("LiRA"), caption=caption, fold="Each point of the line")
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, and two of the slides' ten attacks. Both answers are
-# about a window that starts at low scores; the first figure shows the other order, too. All targets
+# **Limits.** One data set, one architecture, and two of the slides' ten attacks. Both answers at
+# the top are about a window that starts at low scores; the first figure shows the other order, too. All targets
 # share one half of the samples and one set of shadow models. Offline LiRA uses only shadow models
 # trained without the sample; an online attack could identify more members.
 
