@@ -21,8 +21,8 @@
 # **Controls.**
 #
 # 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting): networks on
-#    harder data have a wider gap (loss on non-members minus loss on members). They are read at the
-#    earlier epoch at which their gap is the final gap on the simpler data.
+#    harder data have a wider gap (loss on non-members minus loss on members). The networks
+#    with the wider final gap are read at the earlier epoch at which their gap is the other final gap.
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
