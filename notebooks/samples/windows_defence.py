@@ -72,10 +72,10 @@ def more_than_visits(name, attack, metric, headline=False):
     hides = f"A narrow window with {low} hides members from {attack}"
     return report.Claim(
         name,
-        f"{hides} better than two controls with equal training",
-        fails=f"{hides} less than one or both controls with equal training",
-        quantity=f"{metric}: {window_words} minus a window in random order or uniform sampling, "
-        "the larger of the two differences",
+        f"{hides} better than a window in random order and uniform sampling, with equal visits",
+        fails=f"{hides} less than a window in random order or uniform sampling, with equal visits",
+        quantity=f"{metric}: {window_words} minus a window in random order, and minus uniform "
+        "sampling; the larger of the two differences",
         below=0.0,
         margin=smallest,
         ours="our control",
