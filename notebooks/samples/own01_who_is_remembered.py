@@ -69,7 +69,7 @@ claims = report.claims(
         fails="In one or both orders, members that a window never visits are more exposed than "
         "under uniform sampling",
         quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the "
-        "same number of visits; the larger of the differences in score order and random order",
+        "same number of visits; the higher of the differences in score order and random order",
         below=0.0,
         margin=few_samples,
         ours=True,
