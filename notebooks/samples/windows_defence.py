@@ -75,7 +75,7 @@ def more_than_visits(name, attack, metric, headline=False):
         f"{hides} better than a window in random order and uniform sampling, with equal visits",
         fails=f"{hides} less than a window in random order or uniform sampling, with equal visits",
         quantity=f"{metric}: {window_words} minus a window in random order, and minus uniform "
-        "sampling; the larger of the two differences",
+        "sampling; the higher of the two differences",
         below=0.0,
         margin=smallest,
         ours="our control",
@@ -94,7 +94,7 @@ claims = report.claims(
     report.Claim(
         "weakens",
         "In both score orders, the narrow window with a small step lowers attack accuracy",
-        quantity=f"{conf}: RSW ({near}) minus Base; the larger of the differences in two orders",
+        quantity=f"{conf}: RSW ({near}) minus Base; the higher of the differences in two orders",
         below=0.0,
         margin=smallest,
         paper=slide,
@@ -104,7 +104,7 @@ claims = report.claims(
     report.Claim(
         "best_defence",
         "In both score orders, attack accuracy is lowest for the narrow window with a small step",
-        quantity=f"{conf}: RSW ({near}) minus each other window of the same order; the largest of "
+        quantity=f"{conf}: RSW ({near}) minus each other window of the same order; the highest of "
         "these differences",
         below=0.0,
         margin=smallest,
