@@ -91,7 +91,7 @@ claims = report.claims(
     report.Claim(
         "risk_rises",
         "AUC is higher among samples with high memorization scores than among other samples",
-        quantity=f"{area}: {top}; the smaller of the differences of Conf and of LiRA",
+        quantity=f"{area}: {top}; the lower of the differences of Conf and of LiRA",
         above=0.0,
         margin=few_samples,
         paper=motivation,
