@@ -88,7 +88,7 @@ claims = report.claims(
         "best_tradeoff",
         "Of three strengths of RMR, .1 has the largest net benefit (fall of attack accuracy minus "
         "fall of test accuracy)",
-        quantity=f"{gain}: {best} minus RMR .01 and {best} minus RMR 1; the smaller difference",
+        quantity=f"{gain}: {best} minus RMR .01 and {best} minus RMR 1; the lower difference",
         above=0.0,
         margin=0.02,
         paper=slide,
