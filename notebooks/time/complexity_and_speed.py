@@ -102,9 +102,10 @@ claims = report.claims(
     ),
     report.Claim(
         "own_level",
-        "Networks on the harder data leak earlier in training, relative to their own final leakage",
-        fails="Networks on the harder data leak later in training, relative to their own final "
-        "leakage",
+        "Relative to their own final leakage, networks leak earlier in training on the harder data "
+        "than on the simpler data",
+        fails="Relative to their own final leakage, networks leak later in training on the harder data "
+        "than on the simpler data",
         quantity="delay (mean epoch at which the final leakage arises, as a share of the "
         f"training): {harder_minus_simpler}",
         below=0.0,
