@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does Shokri's attack network find the same networks leakier as LiRA?
+# # Do Shokri's attack network and LiRA agree on which networks leak more?
 #
 # **Question.** A reading note on Dynamics (Chen et al. 2025) says that three findings also hold with
 # Shokri's attack network: harder data and deeper networks leak more, networks trained with
