@@ -15,8 +15,8 @@
 # **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned, and so are
 # the attacker's shadow models. The attack network SAMIA learns from the outputs of the shadow
 # models. L1 unstructured pruning removes single weights, L1 and L2 structured pruning remove
-# filters, slimming removes channels. A second question is whether L1 unstructured pruning leaks more
-# than fine-tuning alone.
+# filters, slimming removes channels. A second question is whether L1 unstructured pruning leaks
+# more than fine-tuning alone.
 #
 # **Controls.**
 #

@@ -81,7 +81,7 @@ claims = report.claims(
     ),
     report.Claim(
         "attention",
-        "Self-attention changes the attack accuracy of SAMIA by less than one point",
+        "Self-attention changes the attack accuracy of SAMIA by less than one point (0.01)",
         fails="Self-attention changes the attack accuracy of SAMIA by at least one point",
         quantity=f"{mean_low}: SAMIA minus SAMIA without attention",
         within=0.01,  # a point is the smallest lead worth an architecture
@@ -252,8 +252,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, one set of shadow
 # models attacks them, and each attack network is trained once: intervals cover the choice of
-# targets alone. Chance alone makes each of five equally good attacks the most accurate one on 20% of
-# the networks. The paper has eight attacks besides SAMIA, of which three are left out here.
+# targets alone. By chance, each of five equally good attacks is the most accurate one on 20% of the
+# networks. The paper has eight attacks besides SAMIA, of which three are left out here.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

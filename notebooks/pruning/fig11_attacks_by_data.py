@@ -208,8 +208,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, one set of shadow
 # models attacks them, and each attack network is trained once: intervals cover the choice of
-# targets alone. Chance alone makes each of five equally good attacks the most accurate one on 20% of
-# the networks. One pruner is tried, as in the paper.
+# targets alone. By chance, each of five equally good attacks is the most accurate one on 20% of the
+# networks. One pruner is tried, as in the paper.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
