@@ -88,7 +88,8 @@ claims = report.claims(
     report.Claim(
         "ppb_is_cheap",
         f"{weak} costs less than 5 points of test accuracy for every pruner",
-        quantity=f"test accuracy: {weak} minus Base, the lowest of {len(pruners)} pruners' differences",
+        quantity=f"test accuracy: {weak} minus Base, the lowest of {len(pruners)} pruners' "
+        "differences",
         above=-0.05,
         margin=0.02,
         paper="Fig. 16",

@@ -17,8 +17,8 @@
 # unstructured: single weights) and fine-tuned with PPB, with DP-SGD, or without a defence (*Base*).
 # PPB sorts the posteriors of two members by size and penalizes their divergence; the number after
 # PPB is the weight of the penalty. A *non-adaptive* attack learns from shadow models of Base, an
-# *adaptive* attack from shadow models with the target's defence. A second question is whether PPB is
-# more accurate than early stopping at the same leakage.
+# *adaptive* attack from shadow models with the target's defence. A second question is whether PPB
+# is more accurate than early stopping at the same leakage.
 #
 # **Controls.**
 #
@@ -125,7 +125,8 @@ claims
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 17 and 19)
 # A point further down leaks less, a point further right is more accurate. A guess has an attack
-# accuracy of 0.5. The attack is adaptive only where the legend says so. All defences start from the same pruned networks.
+# accuracy of 0.5. The attack is adaptive only where the legend says so. All defences start from the
+# same pruned networks.
 
 # %%
 study = PruningStudy(
@@ -205,7 +206,9 @@ for variant in attacked:
     row["attack accuracy of SAMIA"] = found[variant]
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets; only the attacks of the last row are adaptive")
+report.table(
+    rows, caption=f"Mean over {victims} targets; only the attacks of the last row are adaptive"
+)
 
 # %% [markdown]
 # ## Verdicts

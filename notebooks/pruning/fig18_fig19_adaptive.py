@@ -85,7 +85,7 @@ claims = report.claims(
     report.Claim(
         "best_for_filters",
         f"For {' and '.join(prune_filters)}, adaptive SAMIA has a lower AUC with PPB than with ADV",
-        quantity="AUC of adaptive SAMIA: PPB minus ADV, for the pruner with the highest difference",
+        quantity="AUC of adaptive SAMIA: PPB minus ADV (with several pruners: the highest difference)",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",

@@ -14,11 +14,12 @@
 # second question is whether the same members are exposed.
 #
 # **Setup.** Networks are trained, pruned (L1 unstructured: the smallest weights) and fine-tuned.
-# LiRA (the likelihood ratio attack) compares the target's confidence in a sample with that of shadow
-# models trained with and without the sample. RMIA (the robust attack) compares a sample's probability
-# under the target, relative to the shadow models, with that of other samples. The shadow models of a
-# target are the other networks, except the one that was trained on the target's non-members. *AUC* is
-# the area under an attack's ROC curve; 0.5 is guessing. The *exposure* of a member is its LiRA score.
+# LiRA (the likelihood ratio attack) compares the target's confidence in a sample with that of
+# shadow models trained with and without the sample. RMIA (the robust attack) compares a sample's
+# probability under the target, relative to the shadow models, with that of other samples. The
+# shadow models of a target are the other networks, except the one that was trained on the target's
+# non-members. *AUC* is the area under an attack's ROC curve; 0.5 is guessing. The *exposure* of a
+# member is its LiRA score.
 #
 # **Controls.**
 #
