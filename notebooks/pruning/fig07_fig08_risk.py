@@ -169,8 +169,8 @@ report.profile(
     comparison.rows("SAMIA", "accuracy", ("pruner", "sparsity"), pruned),
     "sparsity",
     hue="pruner",
-    null=comparison.estimate("dense", "SAMIA", "accuracy").value,
-    level="dense",
+    reference=comparison.estimate("dense", "SAMIA", "accuracy").value,
+    reference_label="dense",
     title=f"At {low:.0%} sparsity, attack accuracy significantly rises with {raised} and falls with "
     f"{lowered} of 4 pruners",
     xlabel="sparsity (share of the weights that is removed)",

@@ -211,8 +211,8 @@ report.profile(
     "shadow models",
     hue="targets",
     facet="pruner",
-    null=0.5,
-    level="guessing",
+    reference=0.5,
+    reference_label="guessing",
     title="With shadow models of another sparsity, the loss of SAMIA is "
     f"{100 * other.value:.1f} points",
     xlabel="sparsity of the shadow models",

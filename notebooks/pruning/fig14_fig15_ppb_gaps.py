@@ -210,7 +210,7 @@ report.profile(
     rows,
     "class",
     hue="network",
-    null=None,
+    reference=None,
     title=f"With PPB the confidence gap is {side} that of the dense network",
     xlabel="number of the class",
     ylabel="confidence gap",

@@ -188,7 +188,7 @@ most = audit.largest(found[pruner, strong] for pruner in pruners)
 undefended = min(found[pruner, "Base"].value for pruner in pruners)
 report.tradeoff(
     shown,
-    level="guessing",
+    reference_label="guessing",
     title=f"SAMIA's attack accuracy is at most {most.value:.3f} with {strong}, at least "
     f"{undefended:.3f} with Base",
     xlabel="test accuracy",
@@ -209,7 +209,7 @@ is_more = report.effect(
 )
 report.tradeoff(
     comparison.plane(lines, "LiRA", panel=first),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, {weak} {is_more} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",

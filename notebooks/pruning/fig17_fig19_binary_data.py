@@ -170,7 +170,7 @@ found = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in attacked}
 report.tradeoff(
     comparison.plane({v: [v] for v in attacked}, "SAMIA", "accuracy"),
     facet=None,
-    null=None,
+    reference=None,
     title=f"Non-adaptive SAMIA's attack accuracy is {found[strong].value:.2f} with {strong}, "
     f"{found['Base'].value:.2f} with Base",
     xlabel="test accuracy",
@@ -191,7 +191,7 @@ is_more = report.effect(
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     facet=None,
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, {weak} {is_more} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of adaptive LiRA",

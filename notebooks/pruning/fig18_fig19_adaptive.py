@@ -164,7 +164,7 @@ changes = {p: comparison.contrast((p, "PPB"), (p, "Base"), "SAMIA", "accuracy") 
 lowered = sum(change.high < 0 for change in changes.values())
 report.tradeoff(
     shown,
-    level="guessing",
+    reference_label="guessing",
     title=f"PPB significantly lowers the accuracy of adaptive SAMIA for {lowered} of "
     f"{len(pruners)} pruners",
     xlabel="test accuracy",
@@ -185,7 +185,7 @@ is_more = report.effect(
 )
 report.tradeoff(
     comparison.plane(lines, "LiRA", panel=first),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, PPB {is_more} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of adaptive LiRA",
