@@ -185,12 +185,11 @@ class Time(Description):
         high = look.percent(mean["high"][at])
         correlations = mean["correlations"][mean["measures"].index(measure)]
         return [
-            f"Epoch {state['epoch']}, {state['attack']} at {state['threshold']}: mean FPR"
-            f" {mean['FPR'][at]:.2f}, mean TPR {mean['TPR'][at]:.2f};"
-            f" {look.percent(mean['high'][at])} of the samples are at high risk.",
-            f"Rank correlation of TPR − FPR in this epoch with {state['colour']}: {rho:.2f}.",
-            "Mean encoding speed (length of a path per epoch) minus that with permuted membership"
-            f" labels: {mean['speed']:.3f}.",
+            f"Epoch {epoch}, {state['attack']} at {state['threshold']}: mean FPR {fpr:.2f}, mean TPR"
+            f" {tpr:.2f}; {high} of the samples are at high risk.",
+            f"Rank correlation of TPR − FPR in this epoch with {measure}: {correlations[at]:.2f}.",
+            "Mean encoding speed, the length of a sample's path per epoch, minus that with permuted"
+            f" membership labels: {mean['speed']:+.3f}.",
         ]
 
     # ------------------------------------------------------------ figure
