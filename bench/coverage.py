@@ -83,7 +83,7 @@ def over_targets(rng: np.random.Generator, runs: int = 250) -> Iterator[Row]:
 
     level = rng.normal(size=400)
     for name, attack, effects in (
-        ("online LiRA", online, (1.0, LiRA().crossing)),
+        ("online LiRA", online, (1.0, LiRA().max_design_effect)),
         ("RMIA", ratios, (1.0,)),
     ):
         for models, shift in ((6, 0.5), (10, 0.0), (10, 0.5)):

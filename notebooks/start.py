@@ -11,7 +11,15 @@
 #
 # **Ten minutes with Leak Atlas.** Ten small networks learn to classify clothes, each from its own
 # half of the same samples. An attacker asks of each sample: was it in this network's half? Run the
-# cells in order (Shift+Enter). At the end you change a defence yourself.
+# cells in order (Shift+Enter). In section 7 you change a defence yourself.
+#
+# **You have a trained network?** Audit it now:
+#
+# | You have | Do |
+# | --- | --- |
+# | its logits | `leak-atlas audit mine.npz`, or [own/audit_my_logits](own/audit_my_logits.py) |
+# | its weights and data | change two cells of [own/audit_my_model](own/audit_my_model.py) |
+# | a defence | change one cell of [own/my_defence](own/my_defence.py) |
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data lists them)
@@ -27,7 +35,7 @@ epochs = 12  # epochs of each training
 stops = [3, 4, 6, 8]  # earlier epochs, for early stopping
 batch = 64  # samples a step
 lr = 0.005  # learning rate of Adam, cosine to 0
-shadows = 10  # networks in complement pairs; each is attacked by the others, less its pair
+shadows = 10  # networks in complement pairs; each is attacked by the others except its pair
 seed = 101  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -51,7 +59,8 @@ ordinary = setup.trained()
 
 # %% [markdown]
 # ## 2 Add a defence
-# RelaxLoss keeps the mean loss of members near `alpha`, so that members differ less from others.
+# The defence RelaxLoss keeps the mean loss of members near `alpha`, so that members differ less from
+# non-members.
 
 # %%
 defended = setup.trained(recipe.RelaxLoss(alpha))
@@ -59,8 +68,8 @@ variants = {"ordinary": ordinary, "RelaxLoss": defended}
 
 # %% [markdown]
 # ## 3 Choose attackers
-# The first attacker reads the loss of the attacked network alone. LiRA and RMIA compare this network
-# with the other networks, its *shadow models*.
+# The attack *loss* reads only the loss of the attacked network. LiRA and RMIA also compare this
+# network with the other networks, its *shadow models*.
 
 # %%
 attackers = {
@@ -71,17 +80,17 @@ attackers = {
 
 # %% [markdown]
 # ## 4 Run
-# `lab.compare` trains the networks that are missing, stores them, attacks all and compares them.
-# What is stored is not computed again: run this cell twice.
+# `lab.compare` trains the networks, stores them, attacks and compares them. Run this cell twice: what
+# is stored is not computed again.
 
 # %%
 comparison = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
 
 # %% [markdown]
 # ## 5 Which attack identifies members best?
-# The *true positive rate* is the share of members that an attack identifies. The *false positive
-# rate* is the share of non-members that it mistakes for members. The area under the curve (AUC) is
-# .5 for a guess.
+# The *true positive rate* (TPR) is the share of members that an attack identifies. The *false positive
+# rate* (FPR) is the share of non-members that it mistakes for members. The area under the curve (AUC)
+# is .5 for a guess.
 
 # %%
 curves = {}
@@ -95,8 +104,8 @@ report.roc(curves, title=f"{best} has the largest AUC, {areas[best]:.2f}")
 # %% [markdown]
 # ## 6 Is the defence more accurate than early stopping?
 # A network that stops training earlier leaks less, too. So a defence is compared with early stopping
-# *at matched AUC*: with the epoch of ordinary training at which RMIA has the same AUC. The defence
-# is worth its cost if its point lies to the right of the line through the epochs.
+# *at matched AUC*: with the epoch of ordinary training at which RMIA has the same AUC. The line joins
+# the epochs of ordinary training. The defence is worth its cost if its point lies right of the line.
 
 # %%
 gain = comparison.early_stopping("RelaxLoss", "RMIA")
@@ -104,7 +113,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 report.tradeoff(
     comparison.frontier("RMIA"),
     facet=None,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
     title=f"At matched AUC, RelaxLoss {report.effect(gain, *words)} accurate than early stopping",
@@ -112,11 +121,11 @@ report.tradeoff(
 
 # %%
 rows = comparison.table(["RMIA"], ("auc", "tpr@0.01"))
-report.table(rows, caption=f"Mean over {shadows} networks. TPR, FPR: true and false positive rate")
+report.table(rows, caption=f"Mean over {shadows} networks")
 
 # %% [markdown]
 # ## 7 Your turn
-# Change `my_alpha`, then run this cell and the next. Only networks with the new value are trained, in
+# Change `my_alpha`, then run the next two cells. Only networks with the new value are trained, in
 # seconds. Does a larger value hide members better? How much accuracy does it cost?
 
 # %%
@@ -130,10 +139,11 @@ my_gain = changed.early_stopping(mine, "RMIA")
 report.tradeoff(
     changed.frontier("RMIA"),
     facet=None,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
-    title=f"With alpha {my_alpha:g}, RelaxLoss {report.effect(my_gain, *words)} accurate",
+    title=f"With alpha {my_alpha:g}, RelaxLoss {report.effect(my_gain, *words)} accurate "
+    "than early stopping",
 )
 
 # %% [markdown]
@@ -146,8 +156,7 @@ report.tradeoff(
 # | Does pruning raise the leakage? | [explore/pruning](explore/pruning.py), [pruning/fig07](pruning/fig07_fig08_risk.py) |
 # | Which samples are at risk? | [explore/samples](explore/samples.py), [samples/risk](samples/risk_by_memorization.py) |
 # | When in training does the leakage begin? | [explore/time](explore/time.py), [time/plane](time/plane.py) |
-# | How leaky are the logits that I have? | [own/audit_my_logits](own/audit_my_logits.py) |
-# | Does my own defence hide members? | [own/my_defence](own/my_defence.py) |
+# | Does my network leak? Does my defence hide members? | the table at the top of this page |
 #
 # `make reproduce` executes all notebooks, `make site` makes pages of them. The
 # [glossary](../docs/glossary.md) explains their words.

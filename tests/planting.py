@@ -11,17 +11,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cache, cached_property, lru_cache, singledispatchmethod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from leak_atlas import lab, recipe, report
 from leak_atlas.data import designs, readers
 from leak_atlas.data.designs import Role
 from leak_atlas.lab import Result, trainings
+from leak_atlas.lab.declare import Notebook, parameters
 from leak_atlas.lab.plans import steps_of
 from leak_atlas.localization import over_time
 from leak_atlas.recipe import Recipe, Step
@@ -761,61 +766,88 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     return judged
 
 
-# What decides most claims, each after what the ones before it leave open. The order saves time and
-# changes no answer.
-FIRST = (
-    24,
-    30,
-    7,
-    12,
-    0,
-    55,
-    68,
-    72,
-    69,
-    60,
-    31,
-    23,
-    14,
-    73,
-    29,
-    50,
-    1,
-    74,
-    36,
-    37,
-    18,
-    21,
-    38,
-    71,
-    76,
-    77,
-    104,
-    105,
-    130,
-)
+# The plants that decide each page's claims. `python -m tests.planting` writes it anew.
+DECIDING = Path(__file__).with_name("deciding_plants.json")
+PLANTS = 139
 
 
-# in which samples and stages differ by what is remembered: for pages that correlate measures
-OF_SAMPLES = range(131, 139)
+def cells_of(notebook: Notebook) -> list[Any]:
+    """The code of a notebook with the parameters of `quick`."""
+    values = parameters(notebook, "quick")
+    assignments = "".join(f"\n{name} = {value!r}" for name, value in values.items())
+    cells = []
+    for cell in notebook.text.cells:
+        if cell.cell_type == "code":
+            has_parameters = "parameters" in cell.metadata.get("tags", ())
+            text = cell.source + assignments * has_parameters
+            cells.append(compile(text, notebook.name, "exec"))
+    return cells
 
 
 def reached(
-    cells: list[Any],
-    plants: int,
-    unreachable: set[str],
-    monkeypatch: Any,
-    first: Iterable[int] = FIRST,
-) -> dict[str, set[str]]:
-    """Each claim's verdicts over the plants, until all but the `unreachable` have held and have
-    failed. Those of `first` come first.
+    cells: list[Any], plants: Iterable[int], unreachable: Container[str], monkeypatch: Any
+) -> dict[int, dict[str, str]]:
+    """The verdict of each claim by plant, until all claims but the `unreachable` have held and have
+    failed.
     """
-    found: dict[str, set[str]] = {}
-    for number in dict.fromkeys((*(n for n in first if n < plants), *range(plants))):
-        for name, verdict in verdicts(cells, number, monkeypatch).items():
-            found.setdefault(name, set()).add(verdict)
-        if all(
-            {"holds", "fails"} <= each for name, each in found.items() if name not in unreachable
-        ):
+    for cached in (_way, chain, _effect, _amid):  # equal recipes may be written in other words
+        cached.cache_clear()
+    found: dict[int, dict[str, str]] = {}
+    for number in plants:
+        found[number] = verdicts(cells, number, monkeypatch)
+        if all(of >= BOTH for name, of in by_claim(found).items() if name not in unreachable):
             break
     return found
+
+
+BOTH = {"holds", "fails"}
+
+
+def by_claim(found: Mapping[int, Mapping[str, str]]) -> dict[str, set[str]]:
+    """All verdicts of each claim."""
+    all_verdicts: dict[str, set[str]] = {}
+    for judged in found.values():
+        for name, verdict in judged.items():
+            all_verdicts.setdefault(name, set()).add(verdict)
+    return all_verdicts
+
+
+def cover(found: Mapping[int, Mapping[str, str]]) -> list[int]:
+    """Few plants that give the same verdicts "holds" and "fails" as all: each time the one that adds
+    most.
+    """
+    decided = {}
+    for number, judged in found.items():
+        decided[number] = {pair for pair in judged.items() if pair[1] in BOTH}
+    left = set().union(*decided.values())
+    chosen: list[int] = []
+    while left:
+        best = max(decided, key=lambda number: len(decided[number] & left))
+        chosen.append(best)
+        left -= decided[best]
+    return chosen
+
+
+def deciding(name: str) -> list[int]:
+    """All plants, those first that are known to decide a page's claims."""
+    known = json.loads(DECIDING.read_text()).get(name, [])
+    return list(dict.fromkeys([*known, *range(PLANTS)]))
+
+
+def main() -> None:
+    """Writes `DECIDING`, for the pages named, or for all."""
+    from tests.test_claims import PAGES, unreachable_of
+
+    known = json.loads(DECIDING.read_text()) if DECIDING.exists() else {}
+    for page in PAGES:
+        if not sys.argv[1:] or page.name in sys.argv[1:]:
+            with pytest.MonkeyPatch.context() as patch:
+                found = reached(cells_of(page), range(PLANTS), unreachable_of(page.name), patch)
+            known[page.name] = cover(found)
+            print(page.name, len(found), known[page.name], flush=True)
+            lines = [f" {json.dumps(name)}: {known[name]}" for name in sorted(known)]
+            DECIDING.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()

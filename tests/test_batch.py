@@ -23,7 +23,6 @@ from leak_atlas.lab.declare import (
     setting,
 )
 from leak_atlas.report import batch
-from tests import planting
 from tests.faults import tiny
 
 ALL = notebooks()
@@ -118,71 +117,6 @@ class TestSmoke:
         assert done.returncode == 0, done.stderr
 
 
-# Claims that no plant decides both ways, and why. These lists may only shrink.
-RARE = "too many comparisons at once for effects that are drawn at random"
-SHADOWS = "in a plant a population that attacks itself finds as much, however many models it has"
-ALL_ALIKE = "a planted network remembers every other member as it does the rest"
-AGREE = "two planted networks predict the same class by chance alone"
-UNDECIDABLE = {
-    "pruning/fig14_fig15_ppb_gaps classes_kept": AGREE,
-    "pruning/fig16_fig17_defences ppb_hides": RARE,
-    "pruning/fig17_fig19_binary_data ppb_hides": RARE,
-    "time/own01_cheapest_epoch few_find": RARE,
-    "weights/fig06_more_shadows more_leak": SHADOWS,
-    "weights/fig06_more_shadows same_change": SHADOWS,
-    "weights/own01_score_at_work seen_more": ALL_ALIKE,
-}
-# Pages that correlate measures of samples, or compare stages: they are decided by `OF_SAMPLES`.
-BY_SAMPLE = ("atlas/same_samples", "atlas/layers_and_weights", "atlas/pruning_and_weights")
-# What scores of weights say of each other: a plant would need maps of a given correlation.
-UNPLANTED = ("weights/fig03_tab01_score_entanglement",)
-
-
-def cells_of(one) -> list:
-    """The code of a notebook with quick's parameters."""
-    given = parameters(one, "quick")
-    told = "\n".join(f"{name} = {value!r}" for name, value in given.items())
-    cells = [cell for cell in one.text.cells if cell.cell_type == "code"]
-    texts = [c.source + f"\n{told}" * ("parameters" in c.metadata.get("tags", ())) for c in cells]
-    return [compile(text, one.name, "exec") for text in texts]
-
-
-@pytest.mark.parametrize(
-    "one", [one for one in FIGURES if one.name not in UNPLANTED], ids=lambda one: one.name
-)
-def test_every_claim_can_hold_and_can_fail(one, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted results go through the notebook's own cells: effects of either sign must decide its
-    claims both ways.
-    """
-    unreachable = {name.split()[1] for name in UNDECIDABLE if name.startswith(f"{one.name} ")}
-    own = planting.OF_SAMPLES if one.name in BY_SAMPLE else ()
-    first = (*own, *planting.FIRST)
-    found = planting.reached(cells_of(one), 139, unreachable, monkeypatch, first)
-    if one.name.startswith("atlas/"):  # it writes recipes of other folders in words of its own
-        planting._way.cache_clear()
-    assert found and unreachable <= found.keys()
-    assert {name for name, each in found.items() if not {"holds", "fails"} <= each} <= unreachable
-
-
-def test_a_claim_that_cannot_fail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = """
-from leak_atlas import audit, lab, report
-from leak_atlas.recipe import Data, Model, RandomHalves, RelaxLoss, RMIA, Schedule, Setup
-claims = report.claims(
-    report.Claim("right", "It leaks less", "AUC", above=0.0, ours=True, control="paired"),
-    report.Claim("always", "It leaks less", "AUC", above=-2.0, ours=True, control="paired"),
-)
-given = Data("fashion-mnist-small", 8), RandomHalves(200), Model("resnet10", 4), Schedule(1, 8)
-attacks = {(way, "RMIA"): Setup(*given, 6).trained(way).attack(RMIA()) for way in (None, RelaxLoss(0.3))}
-results = lab.realize(attacks)
-both = audit.Comparison.of(results, {}, attacks)
-gap = both.auc_difference(*(way for way, _ in attacks), "RMIA")
-report.judge(claims, right=gap, always=gap)
-"""
-    found = planting.reached([compile(text, "text", "exec")], 56, set(), monkeypatch)
-    assert found["right"] >= {"holds", "fails"} and found["always"] == {"holds"}
-
-
 def test_a_failing_notebook_leaves_the_others_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,28 +146,12 @@ def test_a_failing_notebook_leaves_the_others_alone(
     assert "ZeroDivisionError" in index and (paths.runs("smoke") / "fine.html").exists()
 
 
-NOTEBOOK = """# %% [markdown]
-# # Title
-
-# %% tags=["parameters"]
-seed = 0  # seed
-
-# %%
-from leak_atlas import lab
-from tests.faults import tiny
-lab.realize(tiny.asked()[0])
-"""
-
-
 @pytest.fixture
 def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A profile of one notebook, whose attack alone is missing; names of notebooks that a batch
     would execute.
     """
-    for name, place in (("NOTEBOOKS", "notebooks"), ("PARAMS", "params/smoke")):
-        (tmp_path / place).mkdir(parents=True)
-        monkeypatch.setattr(paths, name, tmp_path / place.split("/")[0])
-    (tmp_path / "notebooks/one.py").write_text(NOTEBOOK)
+    tiny.page(tmp_path, monkeypatch)
     found: list[str] = []
     monkeypatch.setattr(batch.Run, "execute", lambda _, name: found.append(name))
     lab.realize(list(tiny.asked()[0].parents()))
@@ -400,7 +318,7 @@ if __name__ == "__main__":
 @pytest.mark.notebook
 def test_ctrl_c_ends_a_batch_in_one_line(tmp_path: Path) -> None:
     """A terminal sends it to all processes; one notebook runs and another one waits."""
-    body = NOTEBOOK.split("from tests")[0] + "lab.realize([])\nopen('begun', 'w')\n"
+    body = tiny.NOTEBOOK.split("from tests")[0] + "lab.realize([])\nopen('begun', 'w')\n"
     body += "import time\ntime.sleep(100)\n"
     for place in ("notebooks", "params/smoke"):
         (tmp_path / place).mkdir(parents=True)

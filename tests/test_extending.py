@@ -110,13 +110,13 @@ def _(step: Sharpness, of: Of) -> Arrays:
 class Still(Attacker):
     by_sample: ClassVar = True
 
-    def asks(self, state: State) -> tuple[Step, ...]:
+    def required_steps(self, state: State) -> tuple[Step, ...]:
         return (Sharpness(state),)
 
 
 @infer.register(Still)
 def _(attacker: Still, case: Case) -> Scored:
-    mine, others = case.read(lambda arrays, which: arrays["moved"][which], case.pool)
+    mine, others = case.signals_on(lambda arrays, which: arrays["moved"][which], case.pool)
     return Scored(others.mean(axis=0) - mine)
 
 

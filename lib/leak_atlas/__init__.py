@@ -85,8 +85,8 @@ def typed(line: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that people use, `12 s`, `3.5 minutes`, `2.1 days`: whole seconds below 90 s,
-    else one digit after the point below ten.
+    """A time in the unit that people use, `12 s`, `3.5 minutes`, `2.1 days`: whole seconds below 90
+    s, else one digit after the point below ten.
     """
     units = (
         (1.0, "s"),

@@ -231,8 +231,8 @@ def audit(file: Path, name: str, example: bool, fail_above: tuple[str, ...]) -> 
       population_shadows  (M, Z, C)   the shadows' logits on these
 
     target, labels and member are needed. With shadows and in_shadow come LiRA, BASE and an attack
-    network, with the population RMIA too. In place of (N, C) stands (N, A, C) of A queries a sample,
-    the plain one first.
+    network, with the population RMIA too. In place of (N, C) stands (N, A, C) of A queries a
+    sample, the plain one first.
 
     Example: leak-atlas audit mine.npz --fail-above auc=0.6
     """
@@ -256,7 +256,7 @@ def audit(file: Path, name: str, example: bool, fail_above: tuple[str, ...]) -> 
     for what, suffix in kinds.items():
         print(f"  {what:<9} {page}.{suffix}")
     numbers = page.with_name(f"{page.name}.json")
-    summary = files.from_json(files.text(numbers), numbers, dict[str, Any])
+    summary = files.read_json(numbers, dict[str, Any])
     above = limits.exceeded(summary, allowed)
     if above:
         print(f"leak atlas: above the limit: {'; '.join(above)}", file=sys.stderr, flush=True)

@@ -44,7 +44,7 @@ def places(names: Iterable[str]) -> dict[str, int]:
 
 
 def _first(state: State, place: str) -> int:
-    """The position of a place's first entry. Raises BadInput where there is no such place."""
+    """The position of a place's first entry. Raises BadInput if there is no such place."""
     known = places(state)
     if place not in known:
         raise BadInput(f"the network has no part '{place}'{nearest(place, list(known))}")

@@ -248,7 +248,7 @@ def agreement(one, other):
         second = areas[other][:, networks].mean(axis=1)
         return float(audit.rank_correlation(first, second))
 
-    return audit.jackknife(ranks, shadows, recipe.LiRA().crossing)
+    return audit.jackknife(ranks, shadows, recipe.LiRA().max_design_effect)
 
 
 by_confidence = agreement("confidence", online)
@@ -264,8 +264,8 @@ report.tradeoff(
     "confidence",
     "LiRA",
     facet=None,
-    null=None,
-    better="",
+    reference=None,
+    corner_label="",
     title=f"Confidence and LiRA rank the defences {alike}: rank correlation "
     f"{by_confidence.value:.2f}",
     xlabel="AUC of a threshold on the confidence",

@@ -191,7 +191,7 @@ report.profile(
     rows,
     hue="weights",
     facet="top",
-    null=None,
+    reference=None,
     title=f"{audit.mean_ci(vulnerable).value:.0%} of the {judged:.0%} most vulnerable weights lie in "
     f"the risky stages, {audit.mean_ci(size).value:.0%} of all weights",
     xlabel="part of the network",
@@ -219,7 +219,7 @@ effect = report.effect(
 report.tradeoff(
     comparison.plane({"ordinary training, by epoch": line, **strengths}, "LiRA"),
     facet=None,
-    null=None,
+    reference=None,
     title=f"Rewinding in the risky stages is {effect} than in the others",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",

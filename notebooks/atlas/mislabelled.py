@@ -21,8 +21,8 @@
 # **Controls.**
 #
 # 1. *Mislabelled non-members*: both groups have wrong labels, so the label alone tells nothing.
-# 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides the
-#    second answer): two test accuracies are compared where this AUC is the same.
+# 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides whether
+#    a defence is worth its cost): two test accuracies are compared where this AUC is the same.
 # 3. *Pruning in rounds without a defence*: what SWMR adds to.
 
 # %% tags=["parameters"]
@@ -192,7 +192,7 @@ words = "are significantly more", "are significantly less", "are not significant
 gain = on_wrong.early_stopping(ours, "strongest attack")
 report.tradeoff(
     on_wrong.plane(lines, "strongest attack"),
-    null=None,
+    reference=None,
     title=f"At matched AUC, the papers' own defences {report.effect(gain, *words)} accurate than "
     "early stopping",
     xlabel="test accuracy",

@@ -203,9 +203,9 @@ report.curves(
     rows,
     "top",
     hue="score",
-    log="x",
-    null=sparsity,
-    level="chance",
+    log_x=True,
+    reference=sparsity,
+    reference_label="chance",
     title=f"Magnitude pruning removes {audit.mean_ci(own).value:.0%} of the {share:.0%} most "
     "vulnerable weights",
     xlabel="share of the weights that counts as most vulnerable",
@@ -230,7 +230,7 @@ effect = report.effect(gain, "more accurate", "less accurate", "not significantl
 report.tradeoff(
     comparison.plane({"ordinary training, by epoch": line} | {n: [n] for n in pruned}, "LiRA"),
     facet=None,
-    null=None,
+    reference=None,
     title=f"Pruning the most vulnerable weights is {effect} than pruning the smallest",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",

@@ -33,7 +33,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from leak_atlas import lab, report
-from leak_atlas.explore import layers
+from leak_atlas.explore.instrument import Instrument
+from leak_atlas.explore.layers import Layers
 from leak_atlas.explore.setting import Setting
 from leak_atlas.recipe import (
     Augment,
@@ -69,7 +70,7 @@ results = lab.realize(
 
 # %%
 defences = {"none": CrossEntropy(), "RelaxLoss": RelaxLoss(alpha)}
-app = layers.explorer(first, second, moments, defences)
+app = Instrument(Layers(first, second, moments, defences))
 app
 
 # %% [markdown]

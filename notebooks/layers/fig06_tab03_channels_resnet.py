@@ -7,20 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Do more channels in stage 4 of a ResNet raise the disparity and the leakage?
+# # Do more channels in stage 4 of a ResNet raise its disparity?
 #
 # **The paper.** Fang & Kim (2026), Fig. 6 and Tab. 3: "the disparity becomes more and more
 # significant as channel size increases" (section 3.3).
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
-# The AUC of a stage says how well the distance between their features separates samples that only
-# M_all saw (*unseen*) from samples that both saw (*seen*). The *disparity* of a stage is |AUC −
-# 0.5|. The networks differ in the channels of stage 4.
+# For each sample and stage we measure the distance between the features of M_all and of M_h1. The
+# AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
+# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|. The networks differ in
+# the channels of stage 4.
 #
 # **Controls.**
 #
-# 1. *The attack* (decides the second answer): the paper's confidence attack on M_h1; non-members
-#    are the other half of the pool.
+# 1. *The attack*: the paper's confidence attack on M_h1; non-members are the other half of the
+#    pool.
 # 2. *Direction*: the distance 1 − cosine, which ignores the length of features.
 # 3. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 
@@ -62,7 +63,7 @@ claims = report.claims(
         f"{min(channels)}",
         fails=f"The disparity of stage 4 is smaller with {max(channels)} channels than with "
         f"{min(channels)}",
-        quantity=f"disparity |AUC − 0.5| of stage 4 by Euclidean distance, {widened}",
+        quantity=f"disparity |AUC − 0.5| of stage 4 by Euclidean distance: {widened}",
         above=0.0,
         margin=effect,
         paper="Fig. 6",
@@ -77,7 +78,7 @@ claims = report.claims(
         f"{min(channels)}",
         fails=f"The AUC of the confidence attack is smaller with {max(channels)} channels than "
         f"with {min(channels)}",
-        quantity=f"AUC of the confidence attack on M_h1, {widened}",
+        quantity=f"AUC of the confidence attack on M_h1: {widened}",
         above=0.0,
         margin=effect,
         paper="section 3.3",
@@ -89,7 +90,7 @@ claims = report.claims(
     report.Claim(
         "accuracy_changes_less",
         "The number of channels of stage 4 changes test accuracy less than the map size of stage 4",
-        quantity="range (largest minus smallest) of test accuracy of M_all: over map sizes minus "
+        quantity="range (largest minus smallest) of M_all's test accuracy: over map sizes minus "
         "over numbers of channels",
         above=0.0,
         margin=effect,
@@ -112,7 +113,8 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage by channels of stage 4 (Fig. 6)
-# The *disparity* of a stage is the distance of its AUC from the dotted line.
+# The *disparity* of a stage is the distance of its AUC from the dotted line. The title is that of
+# the Euclidean distance.
 
 # %%
 usual = ProbeStudy(
@@ -157,13 +159,14 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins="stage4",
-    title=f"By distance, stage 4's disparity is {size} with {wide} than with {min(channels)}",
+    hatch_from="stage4",
+    title=f"The disparity of stage 4 is {size} with {wide} than with {min(channels)}",
     ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
 # ## Change of leakage and accuracy with more channels (Tab. 3)
+# Above 0, the network with more channels leaks more or is more accurate.
 
 # %%
 leaks = {step: comparison.half.contrast(*two, "Conf") for step, two in steps.items()}
@@ -229,10 +232,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Both answers compare the fewest channels with the most; between them the change need
-# not go one way (second figure). The Euclidean distance also falls where features become shorter,
-# as `own01` measures; direction does not. All networks train with one learning rate. In `quick`
-# they have an eighth of the paper's width.
+# **Limits.** The claims compare the fewest channels with the most; between them, the disparity and
+# the leakage can rise and fall. The Euclidean distance also falls where features become shorter
+# (page `own01_direction_or_length`); direction does not. All networks train with one learning rate.
+# In `quick` they have an eighth of the paper's width.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,22 +7,24 @@
 # ---
 
 # %% [markdown]
-# # Can the feature maps of an Active Token Mixer grow at no cost in privacy?
+# # Do larger feature maps in an Active Token Mixer avoid extra disparity?
 #
 # **The paper.** Fang & Kim (2026), Fig. 7 and Tab. 2: a larger map improves generalization "while
 # not significantly exacerbating the disparity"; "the same trends are also observed in ATMs" (Active
 # Token Mixers, section 3.3).
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
-# The AUC of a stage says how well the distance between their features separates samples that only
-# M_all saw (*unseen*) from samples that both saw (*seen*). The *disparity* of a stage is |AUC −
-# 0.5|. The patch embedding sets the size of all maps; the number of weights stays the same.
+# For each sample and stage we measure the distance between the features of M_all and of M_h1. The
+# AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
+# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|. The networks differ in
+# the patch embedding, which sets the size of all maps: *usual* or *larger*. The number of weights
+# stays the same.
 #
 # **Controls.**
 #
-# 1. *Matched AUC* (decides the second answer): test accuracies are compared where the confidence
-#    attack has the same AUC. M_h1 with the larger map is stopped earlier to reach it.
-# 2. *Two seeds* (grey in the first figure): two networks M_all that differ in their seed alone.
+# 1. *Matched AUC*: test accuracies of M_h1 are compared where the confidence attack has the same
+#    AUC. M_h1 with the larger map is stopped earlier to reach that AUC.
+# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -57,8 +59,8 @@ claims = report.claims(
         "not_stronger",
         f"The larger map raises the disparity of stages 3 and 4 by less than {effect} each",
         fails=f"The larger map raises the disparity of stage 3 or of stage 4 by more than {effect}",
-        quantity="rise of the disparity |AUC − 0.5| with the larger map, by Euclidean "
-        "distance; stage 3 or 4, whichever rises more",
+        quantity="disparity |AUC − 0.5| by Euclidean distance: larger map minus usual map, in "
+        "stage 3 or 4 (whichever rises more)",
         below=effect,
         margin=2 * effect,  # ten pairs decide no smaller change
         paper="Fig. 7",
@@ -71,7 +73,7 @@ claims = report.claims(
         "better_at_matched_auc",
         "At matched AUC of the confidence attack, M_h1 is more accurate with the larger map",
         fails="At matched AUC of the confidence attack, M_h1 is less accurate with the larger map",
-        quantity="test accuracy of M_h1 at matched AUC of the confidence attack, larger map minus "
+        quantity="test accuracy of M_h1 at matched AUC of the confidence attack: larger map minus "
         "usual map",
         above=0.0,
         margin=effect,
@@ -82,7 +84,7 @@ claims = report.claims(
     report.Claim(
         "generalizes",
         "The larger map raises test accuracy",
-        quantity="test accuracy of M_all, larger map minus usual map",
+        quantity="test accuracy of M_all: larger map minus usual map",
         above=0.0,
         margin=effect,
         paper="Tab. 2",
@@ -127,14 +129,15 @@ report.profile(
     comparison.rows(),
     hue="variant",
     floor=comparison.floor_rows(),
-    begins="stage3",
+    hatch_from="stage3",
     title=f"The larger map {raises}",
     ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
 # ## Accuracy of M_h1 and AUC of the attack, by epoch
-# Down and right is better. The line joins M_h1 with the larger map after more and more epochs.
+# A network that lies lower and more to the right is better. The line joins epochs of M_h1 with the
+# larger map.
 
 # %%
 line = [*comparison.half.checkpoints[larger], larger]
@@ -149,7 +152,7 @@ report.tradeoff(
     comparison.half.plane(
         {f"{larger}, by epoch": line, usual: [usual]}, "Conf", panel="confidence attack"
     ),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched attack AUC, M_h1 is {accurate} with the larger map",
     xlabel="test accuracy of M_h1",
     ylabel="AUC of the confidence attack",
@@ -183,10 +186,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Networks with the larger map fit their members better (table); their disparity is not
-# compared at equal fit. The larger map costs about four times the operations. In `quick` the late
-# maps have one or two pixels, so an ATM has hardly any tokens to mix there. `fig05` and `fig11`
-# share networks with this page and are no independent evidence.
+# **Limits.** Networks with the larger map may have a higher member accuracy, which alone raises the
+# disparity (see the table). The larger map costs about four times the operations. In `quick` the
+# late maps have one or two pixels, so an ATM has hardly any tokens to mix there. The pages
+# `fig05_channels_atm` and `fig11_atm_depth` share networks with this page and are no independent
+# evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,11 +7,11 @@
 # ---
 
 # %% [markdown]
-# # Does training make the features of later stages more accurate?
+# # Does the accuracy of features rise from stage 1 to stage 3?
 #
-# **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy of each stage's features rises and
-# "starts to level off after stage 3 to various degrees" (section 3.3). Only an accuracy that rises
-# before stage 3 can level off after it.
+# **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy of each stage's features rises, and
+# "starts to level off after stage 3 to various degrees" (section 3.3). An accuracy can level off
+# after stage 3 only if it rises before.
 #
 # **Setup.** A linear support vector machine (SVM) learns the classes from all features of one
 # stage, on the training samples. Its accuracy is measured on test samples. The networks train
@@ -19,9 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Untrained networks* (decide the second answer): the same SVM on the same networks before
-#    training. Early stages have more features than late ones, so accuracy changes with depth even
-#    before training.
+# 1. *Untrained networks*: the same SVM on the same networks before training. Early stages have
+#    more features than late ones, so accuracy changes with depth even before training.
 # 2. *Rise before stage 3*: gains in stage 4 are judged only where accuracy rises from stage 1 to
 #    stage 3.
 
@@ -70,11 +69,11 @@ paired = "paired: the same networks"
 claims = report.claims(
     report.Claim(
         "rises",
-        "In every architecture, a linear SVM is more accurate on features of stage 3 than of stage 1",
-        fails="In at least one architecture, a linear SVM is less accurate on features of stage 3 "
-        "than of stage 1",
-        quantity="accuracy of the SVM: stage 3 minus stage 1, for the architecture with "
-        "the smallest difference",
+        "In every architecture, an SVM is more accurate on features of stage 3 than of stage 1",
+        fails="In at least one architecture, an SVM is less accurate on features of stage 3 than "
+        "of stage 1",
+        quantity="accuracy of the SVM: stage 3 minus stage 1, in the architecture with the "
+        "smallest difference",
         above=0.0,
         quote="keeps consistently increasing in the early stages",
         control=paired,
@@ -86,8 +85,8 @@ claims = report.claims(
         "In every architecture, training raises the SVM's accuracy more on stage 3 than on stage 1",
         fails="In at least one architecture, training raises the SVM's accuracy less on stage 3 "
         "than on stage 1",
-        quantity="rise of the SVM's accuracy by training: on stage 3 minus on stage 1, "
-        "for the architecture with the smallest difference",
+        quantity="accuracy of the SVM, trained minus untrained network: stage 3 minus stage 1, in "
+        "the architecture with the smallest difference",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -97,8 +96,8 @@ claims = report.claims(
     report.Claim(
         "stagnates",
         f"After stage 3, the accuracy of VGG19 and of the ATM rises by less than {effect}",
-        quantity="accuracy of the SVM: last stage minus stage 3; VGG19 or ATM, whichever "
-        "rises more",
+        quantity="accuracy of the SVM: last stage minus stage 3, in VGG19 or the ATM (whichever "
+        "rises more)",
         below=effect,
         quote="others stagnate or even deteriorate (ATM and VGG)",
         control="the rise from stage 1 to stage 3: accuracy can only level off after it rose",
@@ -107,7 +106,8 @@ claims = report.claims(
     report.Claim(
         "resnet_slows",
         "In the ResNet, stage 4 adds less accuracy than stages 2 and 3 add on average",
-        quantity="what stage 4 adds to the SVM's accuracy, minus what stages 2 and 3 add on average",
+        quantity="gain of the SVM's accuracy over the stage before: stage 4 minus the mean of "
+        "stages 2 and 3",
         below=0.0,
         quote="some of them slow down (ResNet)",
         control=paired,
@@ -116,7 +116,7 @@ claims = report.claims(
     report.Claim(
         "shallow_vgg_gains",
         "From stage 3 to stage 4, VGG11 gains more accuracy than VGG19",
-        quantity="gain of the SVM's accuracy in stage 4, VGG11 minus VGG19",
+        quantity="gain of the SVM's accuracy from stage 3 to stage 4: VGG11 minus VGG19",
         above=0.0,
         quote="VGG11 can maintain the growing speed of generalizability between stages 3 and 4",
         control="paired: the same samples and seeds",
@@ -128,7 +128,7 @@ claims
 
 # %% [markdown]
 # ## Accuracy of the SVM on each stage (Fig. 8)
-# The lines are means over the networks of one architecture.
+# Each panel is an architecture; points are means over its networks.
 
 # %%
 own = {
@@ -192,9 +192,9 @@ report.profile(
     rows,
     hue="state",
     facet="network",
-    null=None,
+    reference=None,
     ylabel="test accuracy of the SVM",
-    title="Accuracy rises significantly from stage 1 to stage 3 in "
+    title="The SVM's accuracy rises significantly from stage 1 to stage 3 in "
     f"{risen} of {len(rises)} architectures",
 )
 
@@ -230,7 +230,7 @@ def rising(*names):
 
 
 flat = [name for name in (deep_vgg, atm) if not rises[name].low > 0]
-trivial = f"accuracy does not rise before stage 3 in {' and '.join(flat)}: nothing can level off"
+trivial = f"accuracy does not rise before stage 3 in {' and '.join(flat)}, so it cannot level off"
 
 # %%
 report.judge(
@@ -254,9 +254,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A linear SVM on few small images is a weak judge. Where it is as accurate on stage 1
-# as on later stages, these data need no depth, and the page cannot test the paper's claim. The
-# paper gives no setting of its SVM.
+# **Limits.** A linear SVM on few small images is a weak measure. Where it is as accurate on stage 1
+# as on later stages, the data need no depth, and the page cannot test whether accuracy levels off.
+# The paper gives no setting of its SVM.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -7,20 +7,19 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity begin earlier in a deeper VGG?
+# # Is the disparity of stage 4 larger in a deeper VGG?
 #
 # **The paper.** Fang & Kim (2026), Fig. 9: "The disparity is observed earlier in VGG19" than in
 # VGG11. A VGG has five stages; "earlier" means before stage 5.
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
-# The AUC of a stage says how well the distance between their features separates samples that only
-# M_all saw (*unseen*) from samples that both saw (*seen*). The *disparity* of a stage is |AUC −
-# 0.5|.
+# For each sample and stage we measure the distance between the features of M_all and of M_h1. The
+# AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
+# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.**
 #
-# 1. *Direction* (decides the second answer): the distance 1 − cosine, which ignores the length of
-#    features.
+# 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
 # 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]
@@ -49,9 +48,9 @@ paired = "paired: the same seeds and halves"
 claims = report.claims(
     report.Claim(
         "earlier",
-        "In stage 4, the deeper VGG has a larger disparity than the shallower VGG",
-        fails="In stage 4, the deeper VGG has a smaller disparity than the shallower VGG",
-        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance, VGG19 minus VGG11",
+        "In stage 4, VGG19 has a larger disparity than VGG11",
+        fails="In stage 4, VGG19 has a smaller disparity than VGG11",
+        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance: VGG19 minus VGG11",
         above=0.0,
         margin=0.02,
         paper="Fig. 9",
@@ -62,11 +61,9 @@ claims = report.claims(
     ),
     report.Claim(
         "earlier_direction",
-        "Measured by direction, the deeper VGG has a larger disparity in stage 4 than the "
-        "shallower VGG",
-        fails="Measured by direction, the deeper VGG has a smaller disparity in stage 4 than the "
-        "shallower VGG",
-        quantity="disparity |AUC − 0.5| of stage 4 by direction, VGG19 minus VGG11",
+        "Measured by direction, VGG19 has a larger disparity in stage 4 than VGG11",
+        fails="Measured by direction, VGG19 has a smaller disparity in stage 4 than VGG11",
+        quantity="disparity |AUC − 0.5| of stage 4 by direction: VGG19 minus VGG11",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -75,8 +72,8 @@ claims = report.claims(
     ),
     report.Claim(
         "deeper_generalizes",
-        "The deeper VGG has a higher test accuracy than the shallower VGG",
-        quantity="test accuracy of M_all, VGG19 minus VGG11",
+        "VGG19 has a higher test accuracy than VGG11",
+        quantity="test accuracy of M_all: VGG19 minus VGG11",
         above=0.0,
         margin=0.02,
         paper="section 3.3",
@@ -86,8 +83,8 @@ claims = report.claims(
     ),
     report.Claim(
         "deeper_leaks",
-        "The confidence attack has a larger AUC on the deeper VGG",
-        quantity="AUC of the confidence attack on M_h1, VGG19 minus VGG11",
+        "The confidence attack has a larger AUC on VGG19 than on VGG11",
+        quantity="AUC of the confidence attack on M_h1: VGG19 minus VGG11",
         above=0.0,
         margin=0.02,
         paper="section 3.3",
@@ -101,7 +98,8 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage for both depths (Fig. 9)
-# The *disparity* of a stage is the distance of its AUC from the dotted line, above or below.
+# The *disparity* of a stage is the distance of its AUC from the dotted line, above or below. The
+# title is that of the Euclidean distance.
 
 # %%
 schedule = Schedule(
@@ -129,7 +127,7 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(both),
-    title=f"By distance, stage 4's disparity in VGG19 is {shows} than in VGG11",
+    title=f"The disparity of stage 4 is {shows} in VGG19 than in VGG11",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -166,9 +164,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Other pages call a disparity below 0.04 small, and both depths may be below it in
-# stage 4 (note). A network that fits its members less well also has a smaller disparity; the depths
-# are not compared at equal fit (table). In `quick` the maps of stages 4 and 5 have one pixel.
+# **Limits.** An AUC below 0.5 in stage 4 also counts as a disparity, although the paper expects
+# unseen samples to be farther apart. Other pages call a disparity below 0.04 small. A network with
+# a lower member accuracy has a smaller disparity for this reason alone (see the table). In `quick`
+# the maps of stages 4 and 5 have one pixel.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,20 +7,19 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity of a ResNet begin in stage 4, whatever its depth?
+# # Does the disparity of ResNets of any depth begin in stage 4?
 #
 # **The paper.** Fang & Kim (2026), Fig. 10: "ResNet never shows privacy risks before the 4th stage"
 # (section 3.3).
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
-# The AUC of a stage says how well the distance between their features separates samples that only
-# M_all saw (*unseen*) from samples that both saw (*seen*). The *disparity* of a stage is |AUC −
-# 0.5|.
+# For each sample and stage we measure the distance between the features of M_all and of M_h1. The
+# AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
+# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.**
 #
-# 1. *Direction* (decides the second answer): the distance 1 − cosine, which ignores the length of
-#    features.
+# 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
 # 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]
@@ -45,7 +44,6 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold
 
-lead = "disparity |AUC − 0.5| of stage 4, minus the largest disparity of stages 1 to 3"
 claims = report.claims(
     *report.onset_claims(
         "stage4",
@@ -57,9 +55,12 @@ claims = report.claims(
     ),
     report.Claim(
         "begins_direction",
-        "Measured by direction, stage 4 has a larger disparity than stages 1 to 3",
-        fails="Measured by direction, one of stages 1 to 3 has a larger disparity than stage 4",
-        quantity=f"{lead}, by direction, mean over the depths",
+        "By direction, stage 4 has a larger disparity than each of stages 1 to 3, averaged over "
+        "the depths",
+        fails="By direction, at least one of stages 1 to 3 has a larger disparity than stage 4, "
+        "averaged over the depths",
+        quantity="disparity |AUC − 0.5| by direction: stage 4 minus the largest of stages 1 to "
+        "3, mean over the depths",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -68,8 +69,8 @@ claims = report.claims(
     ),
     report.Claim(
         "silent_direction",
-        "Measured by direction, stages 1 to 3 have a disparity below 0.04 for all depths",
-        quantity="the largest disparity |AUC − 0.5| of stages 1 to 3 over all depths, by direction",
+        "By direction, stages 1 to 3 have a disparity below 0.04 for all depths",
+        quantity="largest disparity |AUC − 0.5| of stages 1 to 3 over all depths, by direction",
         below=0.04,
         margin=0.04,
         ours="our control",
@@ -78,7 +79,7 @@ claims = report.claims(
     report.Claim(
         "deeper_leaks",
         "The confidence attack has a larger AUC on the deepest ResNet than on the shallowest",
-        quantity="AUC of the confidence attack on M_h1, deepest minus shallowest",
+        quantity="AUC of the confidence attack on M_h1: deepest minus shallowest ResNet",
         above=0.0,
         margin=0.02,
         paper="section 3.3",
@@ -92,7 +93,8 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage for all depths (Fig. 10)
-# The *disparity* of a stage is the distance of its AUC from the dotted line.
+# The *disparity* of a stage is the distance of its AUC from the dotted line. The title is that of
+# the Euclidean distance.
 
 # %%
 schedule = Schedule(
@@ -119,8 +121,8 @@ report.profile(
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(both),
-    begins="stage4",
-    title=f"By distance, the disparity of stage 4 is {begins} than in stages 1 to 3",
+    hatch_from="stage4",
+    title=f"The disparity of stage 4 is {begins} than those of stages 1 to 3",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -160,9 +162,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** From ResNet10 to ResNet18 every stage grows by one block; the paper's deeper networks
-# grow mostly in stage 3. `fig01` uses some of these networks and asks whether stage 3 has any
-# disparity by direction; this page asks whether it is below 0.04. A disparity shows where members
-# can be recognized, not which weights store them.
+# grow mostly in stage 3. The page `fig01_stage_and_block_disparity` uses some of these networks. It
+# asks whether stage 3 has any disparity by direction; this page asks whether that disparity is
+# below 0.04. A disparity shows where members can be recognized, not which weights store them.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

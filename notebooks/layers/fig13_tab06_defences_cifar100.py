@@ -7,20 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Are defences more accurate inside PPTP, where they retrain only the risky stages?
+# # Is RelaxLoss more accurate at matched AUC if it retrains only stages 3 and 4?
 #
 # **The paper.** Fang & Kim (2026), Fig. 13 and Tab. 6: "both RelaxLoss and Adv-Reg show improvement
 # when they are used to retrain" (section 5.2.2).
 #
-# **Setup.** RelaxLoss and adversarial regularization (Adv-Reg) train networks *from scratch*, or
-# *inside PPTP*: an ordinary network's risky stages (those with a disparity) are rewound and
-# retrained with the defence; earlier stages are frozen. Shadow models go through the same steps.
-# *Matched AUC* means that test accuracies are compared where an attack has the same AUC.
+# **Setup.** Two defences train networks: RelaxLoss (holds the loss near a target) and adversarial
+# regularization (Adv-Reg, trains against an attack network). They train *from scratch*, or *inside
+# PPTP*: the risky stages of an ordinary network (here 3 and 4, those with a disparity in the paper)
+# are rewound and retrained with the defence, and earlier stages are frozen. Shadow models go
+# through the same steps. *Matched AUC* means that test accuracies are compared where an attack has
+# the same AUC.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): ordinary training of fewer epochs, at matched
-#    AUC.
+# 1. *Early stopping*: ordinary training of fewer epochs, at matched AUC.
 # 2. *RMIA*, a stronger attack than those of the paper.
 
 # %% tags=["parameters"]
@@ -62,8 +63,8 @@ def gains(name, defence, attack, **given):
         f"At matched AUC of {attack}, {defence} is more accurate inside PPTP than from scratch",
         fails=f"At matched AUC of {attack}, {defence} is less accurate inside PPTP than from "
         "scratch",
-        quantity=f"test accuracy at matched AUC of {attack}: inside PPTP minus from scratch, mean "
-        "over strengths",
+        quantity=f"test accuracy of {defence} at matched AUC of {attack}: inside PPTP minus from "
+        "scratch, mean over strengths",
         above=0.0,
         margin=0.02,
         control="networks from scratch at several strengths, joined by a line",
@@ -82,10 +83,9 @@ claims = report.claims(
     gains("relaxloss_rmia", "RelaxLoss", "RMIA", ours="a stronger attack than the paper's"),
     report.Claim(
         "correctness",
-        "RelaxLoss lowers the AUC of the correctness attack inside PPTP by less than 0.02 compared "
-        "with from scratch",
-        quantity="AUC of the correctness attack: from scratch minus inside PPTP, mean over "
-        "strengths",
+        "PPTP lowers the AUC of the correctness attack on RelaxLoss by less than 0.02",
+        quantity="AUC of the correctness attack on RelaxLoss: from scratch minus inside PPTP, mean "
+        "over strengths",
         below=0.02,
         margin=0.02,
         paper="Fig. 13",
@@ -102,8 +102,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and AUC of both defences (Fig. 13)
-# Down and right is better. Lines join the strengths of a defence, or the epochs of ordinary
-# training.
+# A network that lies lower and more to the right is better. Lines join the strengths of a defence,
+# or the epochs of ordinary training.
 
 # %%
 augmentation = recipe.Augment(augment) if augment else None
@@ -179,13 +179,13 @@ signs = {d: report.effect(gain[d, "confidence"], "higher", "lower") for d in def
 higher = [d for d, sign in signs.items() if sign == "higher"]
 lower = [d for d, sign in signs.items() if sign == "lower"]
 for_which = " and ".join(higher) or "neither defence"
-but_lower = f", lower for {' and '.join(lower)}" if lower else ""
+but_lower = f", lowers it for {' and '.join(lower)}" if lower else ""
 report.tradeoff(
     plane,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
-    title=f"Accuracy at matched AUC is significantly higher inside PPTP for {for_which}{but_lower}",
+    title=f"PPTP significantly raises accuracy at matched AUC for {for_which}{but_lower}",
 )
 
 # %% [markdown]
@@ -195,11 +195,11 @@ report.tradeoff(
 rows = []
 for attack in attackers:
     rows.append({"attack": attack} | {d: gain[d, attack] for d in defences})
-caption = "Test accuracy at matched AUC, inside PPTP minus from scratch, mean over strengths"
+caption = "Test accuracy at matched AUC: inside PPTP minus from scratch, mean over strengths"
 report.table(
     rows,
     caption=f"{caption} and {shadows} targets. The paper does not use RMIA and LiRA",
-    fold="Gain inside PPTP under each attack",
+    fold="Gain of accuracy inside PPTP under each attack",
 )
 
 # %%
@@ -266,10 +266,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A mean over strengths can hide opposite effects of weak and strong defences (last
-# table). The comparison is not resolved where no network from scratch has the AUC of a network
-# inside PPTP (note). The same strength changes a network less in few epochs than in many: see
-# `fig12`. The paper's fifth attack, a neural network, is not run.
+# **Limits.** A mean over strengths can hide opposite effects of weak and strong defences (see the
+# table of all networks). The comparison is not resolved where no network from scratch has the AUC
+# of a network inside PPTP. The same strength changes a network less in few epochs than in many: see
+# the page `fig12_retraining_ablation`. The paper's fifth attack, a neural network, is not run.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,20 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Does a defence gain accuracy inside PPTP without a loss of privacy?
+# # Is a defence as private inside PPTP as from scratch?
 #
 # **The paper.** Fang & Kim (2026), Fig. 15: "our approach achieves comparable or better privacy
 # with higher testing accuracy" (section 5.2.2), for adversarial regularization (Adv-Reg) and
 # RelaxLoss.
 #
-# **Setup.** PPTP rewinds and retrains the risky stages of an ordinary network (those with a
-# disparity in the paper) with a defence, and freezes earlier stages. Each defence trains networks
-# *from scratch* or *inside PPTP*, at the same strength.
+# **Setup.** PPTP rewinds the risky stages of an ordinary network (those with a disparity in the
+# paper), retrains them with a defence, and freezes earlier stages. The defences are RelaxLoss
+# (holds the loss near a target) and Adv-Reg (trains against an attack network). Each trains
+# networks *from scratch* or *inside PPTP*, at the same strength.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): ordinary training of fewer epochs, at *matched
-#    AUC*. Test accuracies are compared where RMIA has the same AUC.
+# 1. *Early stopping*: ordinary training of fewer epochs, at *matched AUC*. Test accuracies are
+#    compared where RMIA has the same AUC.
 # 2. *RMIA*, a stronger attack than those of the paper.
 
 # %% tags=["parameters"]
@@ -73,7 +74,7 @@ def accuracy_claim(name, defence):
     return report.Claim(
         name,
         f"At the same strength, {defence} is more accurate inside PPTP than from scratch",
-        quantity=f"test accuracy of {defence}, inside PPTP minus from scratch",
+        quantity=f"test accuracy of {defence}: inside PPTP minus from scratch",
         above=0.0,
         margin=0.02,
         paper="Fig. 15",
@@ -86,10 +87,10 @@ def accuracy_claim(name, defence):
 claims = report.claims(
     report.Claim(
         "comparable_privacy",
-        "Inside PPTP, the paper's attacks gain less than 0.02 of AUC over the defence from scratch",
-        fails="Inside PPTP, the paper's attacks gain more than 0.02 of AUC over the defence from "
+        "Inside PPTP, the AUC of the paper's attacks is less than 0.02 higher than from scratch",
+        fails="Inside PPTP, the AUC of the paper's attacks is more than 0.02 higher than from "
         "scratch",
-        quantity="AUC, inside PPTP minus from scratch, mean over the paper's attacks and defences",
+        quantity="AUC, mean over four attacks and two defences: inside PPTP minus from scratch",
         below=0.02,
         margin=0.02,
         paper="Fig. 15",
@@ -178,7 +179,7 @@ report.against_paper(
     "attack",
     hue="defence",
     title=f"Inside PPTP, {raised} of {len(rows)} AUCs are significantly larger than from scratch",
-    xlabel="AUC, inside PPTP minus from scratch",
+    xlabel="AUC: inside PPTP minus from scratch",
 )
 
 # %%
@@ -212,7 +213,7 @@ privacy = comparison.mean_contrast(ones, others, "auc")
 words = "significantly above 0", "significantly below 0", "not significantly different from 0"
 notes = {"comparable_privacy": f"the mean difference is {report.effect(privacy, *words)}"}
 for name, change in zip(("relax_accuracy", "adv_accuracy"), changes, strict=True):
-    notes[name] = report.listed({"AUC of RMIA, inside PPTP minus from scratch": change})
+    notes[name] = report.listed({"AUC of RMIA: inside PPTP minus from scratch": change})
 report.judge(
     claims,
     notes=notes,
@@ -234,8 +235,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** A defence inside PPTP has fewer epochs, so the same strength changes a network less.
-# Such a network can be more accurate and leak more. `fig14` compares at matched AUC, over several
-# strengths. Bands hold point by point, not for a whole curve. The
+# Such a network can be more accurate and leak more. The page `fig14_defences_tinyimagenet` compares
+# at matched AUC, over several strengths. The bands hold for each point, not for a whole curve. The
 # paper's fifth attack, a neural network, is not run.
 
 # %%

@@ -7,19 +7,20 @@
 # ---
 
 # %% [markdown]
-# # Does PPTP, which retrains only the risky stages, make a defence cheaper?
+# # Does a defence cost less inside PPTP than from scratch?
 #
 # **The paper.** Fang & Kim (2026), Fig. 16: "memory and time costs, evaluated on NVIDIA Tesla V100,
 # clearly decrease after PPTP is applied" (section 5.2.3).
 #
-# **Setup.** RelaxLoss trains networks *from scratch*, or *inside PPTP*: the risky stages of an
-# ordinary network are rewound and retrained; earlier stages are frozen and need no backward pass.
-# We count operations and bytes instead of seconds. A network is *accurate* once its test accuracy
-# stays above 95 % of the final test accuracy of RelaxLoss from scratch.
+# **Setup.** The defence RelaxLoss trains networks *from scratch*, or *inside PPTP*: the risky
+# stages of an ordinary network (those with a disparity in the paper) are rewound and retrained;
+# earlier stages are frozen and need no backward pass. We count operations and bytes instead of
+# seconds. A network is *accurate* once its test accuracy stays above 95 % of the final test
+# accuracy of RelaxLoss from scratch.
 #
 # **Controls.**
 #
-# 1. *Total cost* (decides the second answer): the ordinary network has to be trained first.
+# 1. *Total cost*: the ordinary network has to be trained first.
 # 2. *Short training*: RelaxLoss from scratch for the same number of epochs as the retraining.
 
 # %% tags=["parameters"]
@@ -65,7 +66,7 @@ claims = report.claims(
         "from scratch",
         fails="Inside PPTP, RelaxLoss needs more operations until a network is accurate than "
         "from scratch",
-        quantity=f"ratio of operations {until}, inside PPTP to from scratch",
+        quantity=f"operations {until}: inside PPTP divided by from scratch",
         below=1.0,
         margin=0.2,
         paper="Fig. 16",
@@ -79,7 +80,7 @@ claims = report.claims(
         "Together with ordinary training, PPTP needs fewer operations than RelaxLoss from scratch",
         fails="Together with ordinary training, PPTP needs more operations than RelaxLoss from "
         "scratch",
-        quantity=f"ratio of operations {until}, ordinary training and PPTP to from scratch",
+        quantity=f"operations {until}: ordinary training and PPTP, divided by from scratch",
         below=1.0,
         margin=0.2,
         ours=True,
@@ -89,7 +90,7 @@ claims = report.claims(
     report.Claim(
         "memory",
         "Inside PPTP, RelaxLoss stores fewer bytes for the backward pass than from scratch",
-        quantity="ratio of bytes for the backward pass of a step, inside PPTP to from scratch",
+        quantity="bytes for the backward pass of a step: inside PPTP divided by from scratch",
         below=1.0,
         paper="Fig. 16",
         quote=quote,
@@ -99,7 +100,7 @@ claims = report.claims(
     report.Claim(
         "half_the_epochs",
         "Inside PPTP, a network is accurate after less than half of the epochs from scratch",
-        quantity=f"epochs {until}, inside PPTP minus half of the epochs from scratch",
+        quantity=f"epochs {until}: inside PPTP minus half of those from scratch",
         below=0.0,
         margin=1.5,
         paper="section 5.2.3",
@@ -110,7 +111,7 @@ claims = report.claims(
     report.Claim(
         "not_short_schedule",
         "After the same number of epochs, networks inside PPTP are more accurate than from scratch",
-        quantity=f"test accuracy, inside PPTP minus {retrain_epochs} epochs from scratch",
+        quantity=f"test accuracy after {retrain_epochs} epochs: inside PPTP minus from scratch",
         above=0.0,
         margin=0.02,
         ours=True,
@@ -205,10 +206,10 @@ report.curves(
     rows,
     "GFLOP",
     hue="training",
-    null=float(goal.mean()),
-    level="level of an accurate network, mean",
-    title=f"PPTP needs {ratio.value:.2f} times the operations, {bill.value:.2f} times with "
-    "ordinary training",
+    reference=float(goal.mean()),
+    reference_label="level of an accurate network, mean",
+    title=f"PPTP needs {ratio.value:.2f} times as many operations as training from scratch, "
+    f"{bill.value:.2f} times with ordinary training",
     xlabel="counted operations of a training, GFLOP",
     ylabel="test accuracy",
 )
@@ -241,7 +242,8 @@ for variant in (scratch, inside):
 share = kept[inside] / kept[scratch]
 half = epochs_needed(scratch) / 2
 never = {v: int((epochs_needed(v) > lengths[v]).sum()) for v in (inside, scratch)}
-note = f"not accurate in the end: {never[inside]} inside PPTP, {never[scratch]} from scratch"
+missed = f"{never[inside]} inside PPTP, {never[scratch]} from scratch"
+note = f"networks not accurate at the end: {missed}"
 report.judge(
     claims,
     notes={"operations": note},
@@ -259,8 +261,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Counted operations are not seconds: small networks spend much time on other work.
-# Whoever has an ordinary network already need not count its training. The page does not compare
-# privacy: see `fig13` and `fig15`.
+# Where an ordinary network exists already, its training costs nothing more. This page does not
+# compare privacy: see the pages `fig13_tab06_defences_cifar100` and `fig15_roc`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

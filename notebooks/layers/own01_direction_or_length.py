@@ -7,22 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Do unseen samples differ by the direction of their features, beyond a mere rotation?
+# # Do unseen samples differ more by direction than by length of features?
 #
 # **Our question** about PPTP's measure, the Euclidean distance between the features of two networks
 # (section 3.2).
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, both from the same initial
-# weights. The distance between their features is larger for *unseen* samples, which only M_all saw,
-# than for *seen* samples. We split this *gap* into parts due to the direction and to the length of
-# features. The *disparity* of a stage is |AUC − 0.5|: the AUC says how well a distance separates
-# unseen from seen samples.
+# weights. For each sample and stage we measure the distance between the features of M_all and of
+# M_h1. It is larger for *unseen* samples, which only M_all saw, than for *seen* samples, which both
+# saw. We split this *gap* into parts due to the direction and to the length of features. The
+# *disparity* of a stage is |AUC − 0.5|: the AUC says how well a distance separates unseen from seen
+# samples.
 #
 # **Controls.**
 #
-# 1. *Rotation* (decides the second answer): the features of M_h1 are first rotated as close to
-#    those of M_all as possible, in case the same features stand in other channels.
-# 2. *Two seeds* (grey in the first figure): two networks M_all that differ in their seed alone.
+# 1. *Rotation*: the features of M_h1 are first rotated as close to those of M_all as possible. The
+#    same features can stand in other channels, and a rotation removes this difference.
+# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -56,8 +57,8 @@ claims = report.claims(
         "In stage 4, unseen samples differ more by the direction of their features than by length",
         fails="In stage 4, unseen samples differ less by the direction of their features than by "
         "length",
-        quantity="contribution to the gap in stage 4, as share of the mean squared distance: of "
-        "direction minus of length",
+        quantity="contribution to the gap in stage 4, as share of the mean squared distance: "
+        "direction minus length",
         above=0.0,
         margin=0.1,
         ours=True,
@@ -66,10 +67,10 @@ claims = report.claims(
     ),
     report.Claim(
         "not_rotation",
-        "A rotation of channels lowers the disparity of stage 4 by less than 0.02, or raises it",
-        fails="A rotation of channels lowers the disparity of stage 4 by more than 0.02",
-        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance, rotated minus "
-        "not rotated",
+        "Rotating the features of M_h1 does not lower the disparity of stage 4 by over 0.02",
+        fails="Rotating the features of M_h1 lowers the disparity of stage 4 by over 0.02",
+        quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance: rotated minus not "
+        "rotated",
         above=-0.02,
         margin=0.02,
         ours=True,
@@ -79,7 +80,7 @@ claims = report.claims(
     report.Claim(
         "shorter",
         "In stage 4 of M_h1, unseen samples have shorter features than seen samples",
-        quantity="AUC of the feature length (unseen against seen) minus 0.5, stage 4 of M_h1",
+        quantity="AUC of the feature length in stage 4 of M_h1 (unseen against seen) minus 0.5",
         below=0.0,
         margin=0.02,
         ours=True,
@@ -88,7 +89,7 @@ claims = report.claims(
     report.Claim(
         "distance_less",
         "In stage 4, the disparity is smaller by Euclidean distance than by direction",
-        quantity="disparity |AUC − 0.5| of stage 4, by direction minus by Euclidean distance",
+        quantity="disparity |AUC − 0.5| of stage 4: by direction minus by Euclidean distance",
         above=0.0,
         margin=0.02,
         ours=True,
@@ -140,7 +141,7 @@ report.profile(
     rows,
     hue="reading",
     floor=probe.floor_rows(),
-    title=f"In stage 4, the disparity is {shows} by direction than by Euclidean distance",
+    title=f"The disparity of stage 4 is {shows} by direction than by Euclidean distance",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -178,7 +179,7 @@ contributes = report.effect(
 report.profile(
     rows,
     hue="cause",
-    null=0.0,
+    reference=0.0,
     title=f"In stage 4, direction contributes {contributes} to the gap than length",
     ylabel="share of the mean squared distance",
 )
@@ -205,9 +206,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The page has one width of one architecture; `fig06` has others. Lengths are those of
-# features before pooling. The split is one of squared distances, while the AUC depends only on
-# their order.
+# **Limits.** The page has one width of one architecture; the page `fig06_tab03_channels_resnet` has
+# others. Lengths are those of features before pooling. We split squared distances, while the AUC
+# depends only on the order of distances.
 
 # %%
 report.provenance(probe.results, seed=seed, pilots=pilots)

@@ -15,13 +15,13 @@
 # **Setup.** We plant memory in known stages. Labels are permuted, so networks must memorize them,
 # and only the stem and stages 1 and 2 train; stages 3, 4 and the head keep their random weights.
 # M_all trains on a pool of samples, M_h1 on half of it. The AUC of a stage says how well the
-# distance between their features separates *unseen* samples, which only M_all saw, from *seen*
-# samples. The *disparity* is |AUC − 0.5|.
+# distance between the features of M_all and of M_h1 separates *unseen* samples, which only M_all
+# saw, from *seen* samples, which both saw. The *disparity* is |AUC − 0.5|.
 #
 # **Controls.**
 #
 # 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey in the figure): two networks M_all that differ in their seed alone.
+# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -43,14 +43,16 @@ from leak_atlas import lab, report
 from leak_atlas.recipe import Data, Model, Pair, ProbeStudy, Schedule, Threshold
 
 frozen = "stage3"  # the first stage that stays as initialised
-minus = "disparity |AUC − 0.5| of stage 4, minus the larger disparity of stages 1 and 2"
+disparity = "disparity |AUC − 0.5|"
+minus = "stage 4 minus the larger of stages 1 and 2"
 claims = report.claims(
     report.Claim(
         "stage_4_shows_more",
-        "Untrained stage 4 has a larger disparity than stages 1 and 2, where memory is planted",
-        fails="One of stages 1 and 2, where memory is planted, has a larger disparity than "
-        "untrained stage 4",
-        quantity=f"{minus}, by Euclidean distance",
+        "Untrained stage 4 has a larger disparity than each of stages 1 and 2, where memory is "
+        "planted",
+        fails="At least one of stages 1 and 2, where memory is planted, has a larger disparity "
+        "than untrained stage 4",
+        quantity=f"{disparity} by Euclidean distance: {minus}",
         above=0.0,
         margin=0.02,
         ours="our question",
@@ -59,8 +61,8 @@ claims = report.claims(
     ),
     report.Claim(
         "more_by_direction",
-        "Measured by direction, untrained stage 4 has a larger disparity than stages 1 and 2",
-        quantity=f"{minus}, by direction",
+        "By direction, untrained stage 4 has a larger disparity than each of stages 1 and 2",
+        quantity=f"{disparity} by direction: {minus}",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -68,9 +70,9 @@ claims = report.claims(
     ),
     report.Claim(
         "seen_where_it_sits",
-        "Measured by direction, planted stage 2 separates unseen from seen samples better "
+        "By direction, stage 2 with planted memory separates unseen from seen samples better "
         "than chance",
-        quantity="AUC of the direction (1 − cosine) in stage 2",
+        quantity="AUC of stage 2 by direction (1 − cosine)",
         above=0.5,
         margin=0.02,
         ours="our question",
@@ -111,17 +113,17 @@ measures = ("euclidean", "direction")
 late = comparison.lead("stage4", others=["stage1", "stage2"])
 shows = report.effect(
     late,
-    "is significantly larger",
-    "is significantly smaller",
-    "is not significantly larger",
+    "has a significantly larger",
+    "has a significantly smaller",
+    "does not have a significantly larger",
 )
 report.profile(
     comparison.rows(measures),
     facet="measure",
     floor=comparison.floor_rows(measures),
-    begins=frozen,
-    said="stages that did not train",
-    title=f"The disparity of untrained stage 4 {shows} than that of planted stages 1 and 2",
+    hatch_from=frozen,
+    hatch_label="stages that did not train",
+    title=f"Untrained stage 4 {shows} disparity than trained stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -150,8 +152,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** Planted memory is stronger than what early stages of ordinary networks memorize. Late
 # stages receive what early stages compute, so a disparity of a late stage does not mean that its
-# weights store members; `fig12` retrains stages to test this. The head is left out, because a
-# network that fits its labels must differ there.
+# weights store members. The page `fig12_retraining_ablation` retrains stages to test this. The head
+# is left out, because a network that fits its labels must differ there.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,21 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Do depth, channels and map size raise the membership risk?
+# # Does more capacity of a network raise the membership risk?
 #
 # **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
 # generalization, but "the surplus non- or less-generalized features put the model at higher privacy
 # risks" (section 3.3). The paper has no figure for this sentence.
 #
 # **Setup.** Networks are trained on half of a pool, and the paper's confidence attack separates
-# this half from the other half. We compare small with large networks in three ways: depth, channels
-# of stage 4, map size of stage 4. The networks are those of `fig04`, `fig06` and `fig10` and are no
-# independent evidence.
+# this half from the other half. We compare small with large networks in three kinds of capacity:
+# depth, channels of stage 4, map size of stage 4. The networks are those of the pages on Figs. 4, 6
+# and 10 and are no independent evidence.
 #
 # **Controls.**
 #
-# 1. *Gap attack* (decides the first answer): it calls a sample a member if it is classified
-#    correctly, so it uses the generalization gap alone.
+# 1. *Gap attack*: it calls a sample a member if it is classified correctly, so it uses the
+#    generalization gap alone.
 # 2. *Test accuracy*: capacity is surplus where more capacity does not raise test accuracy.
 
 # %% tags=["parameters"]
@@ -66,7 +66,7 @@ def leaks_more(name, capacity, text, headline=False):
         name,
         text,
         fails=text.replace("larger AUC", "smaller AUC"),
-        quantity=f"{auc}, {capacities[capacity]}",
+        quantity=f"{auc}: {capacities[capacity]}",
         above=0.0,
         margin=effect,
         paper="section 3.3",
@@ -82,9 +82,8 @@ claims = report.claims(
         "beyond_the_gap",
         "Depth and channels each raise the confidence attack's accuracy more than the gap attack's",
         fails="Depth or channels raise the confidence attack's accuracy less than the gap attack's",
-        quantity="rise of the confidence attack's accuracy from the small to the large "
-        "network, minus the rise of the gap attack's; depth or channels, "
-        "whichever is smaller",
+        quantity="rise of accuracy from the small to the large network, in depth or channels "
+        "(whichever is smaller): confidence attack minus gap attack",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -111,7 +110,8 @@ claims
 
 # %% [markdown]
 # ## Change of attack AUC and test accuracy with capacity
-# The paper says that both numbers rise with capacity.
+# Above 0, the network with more depth, more channels or a larger map has the higher number. The
+# paper says that both numbers rise with capacity.
 
 # %%
 usual = ProbeStudy(
@@ -161,7 +161,7 @@ report.against_paper(
     changes,
     "more",
     facet="change of",
-    title=f"The AUC of the attack significantly rises with {raising or 'none of them'}",
+    title=f"The AUC of the attack significantly rises with {raising or 'no kind of capacity'}",
     xlabel="large network minus small network (AUC or accuracy)",
 )
 
@@ -217,9 +217,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All networks train with one learning rate for the same number of epochs, so capacity
-# and fit change together (see the accuracies on members). `fig04` compares each map with the next
-# smaller one; this page compares the largest with the smallest, and a rise and a fall cancel.
+# **Limits.** All networks train with one learning rate for the same number of epochs, so member
+# accuracy changes with capacity (see the table). The page `fig04_tab01_map_size_resnet` compares
+# each map with the next smaller one. This page compares the largest with the smallest, so a rise
+# and a fall cancel.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

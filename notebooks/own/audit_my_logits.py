@@ -9,15 +9,22 @@
 # %% [markdown]
 # # Does my model leak who is in its training data?
 #
-# Can an attack that reads logits identify the samples on which my model, the target, was trained?
-# The first output is the answer. The last section lists the arrays that the audit needs. Set `file`
-# below, or run `leak-atlas audit mine.npz`.
+# Can an attack that reads logits identify the samples on which my model, the *target*, was trained?
+#
+# **To audit your model**, change one line and run all cells:
+#
+# 1. Save the model's logits with numpy, for samples that it trained on and for others:
+#    `np.savez("mine.npz", target=logits, labels=labels, member=trained_on)`.
+# 2. Set `file = "mine.npz"` in the cell below. `leak-atlas audit mine.npz` does the same.
+#
+# Logits of shadow models make the attacks stronger. The last section has all arrays. The first
+# output is the answer. Without a file, the page audits an example.
 
 # %% tags=["parameters"]
-file = ""  # your .npz, as seen from this folder; "": an example is trained here
+file = ""  # CHANGE THIS: your .npz, as seen from this folder; "": an example is trained here
 name = ""  # of the report in outputs/runs/own; "": the file's
-rates = [0.01, 0.001]  # false positive rates (FPR) at which true positive rates (TPR) are shown
-found_at = 0.01  # FPR at which an attack finds a member: the share of non-members that it mistakes
+rates = [0.01, 0.001]  # false positive rates (FPR) at which the table shows true positive rates
+found_at = 0.01  # FPR of the answer: the share of non-members that an attack mistakes for members
 
 # %%
 from leak_atlas import report
@@ -28,22 +35,26 @@ audited.said(found_at)
 
 # %% [markdown]
 # ## AUC and TPR of each attack
-# A guess has an AUC of .5. The TPR at an FPR is the share of members that an attack identifies while
-# it mistakes that share of non-members for members. Intervals are over samples of this one target:
-# the same network trained again may leak more or less. The figure shows the loss and the attacks
-# with the largest AUCs.
+# A guess has an AUC of .5. The false positive rate (FPR) is the share of non-members that an attack
+# mistakes for members. The true positive rate (TPR) is the share of members that it identifies.
+# Intervals are over samples of this one target: the same network trained again may leak more or
+# less.
 
 # %%
 report.table(audited.rows(rates), caption=audited.caption())
+
+# %% [markdown]
+# The figure shows the attack on the loss and the four other attacks with the largest AUCs.
 
 # %%
 report.roc(audited.roc(), title=audited.roc_title(), narrow=True)
 
 # %% [markdown]
 # ## Members that the strongest attack identifies
-# An attack identifies a member whose score is larger than that of all but a share `found_at` of the
-# non-members. The strongest attack has the largest TPR at this FPR. The CSV file of this page has
-# all samples: `found_by` counts the attacks that identify a sample.
+# The *strongest attack* has the largest TPR at an FPR of `found_at`. It sets its threshold so that
+# this share of the non-members exceeds it. The members above the threshold are identified. `index`
+# is the sample's row in your arrays. The page's CSV file lists all samples, with the number of
+# attacks that identify each (`found_by`).
 
 # %%
 members = audited.most(found_at)
@@ -51,21 +62,21 @@ report.table(members, caption=audited.most_caption(found_at))
 
 # %% [markdown]
 # ## Limits
-# An attack that identifies nobody does not prove that none can. Members and non-members have to be
-# drawn from one distribution; otherwise an attack separates the distributions. The answer at the
-# top is corrected for the number of attacks, the intervals in the table are not. SAMIA and BlindMI
-# need more than logits and are left out. RMIA's score is the paper's: the share of the population
-# that a sample exceeds.
+# If no attack here identifies members, a stronger attack still may. Members and non-members must be
+# drawn from one distribution; otherwise an attack separates the distributions. The decision whether
+# the target leaks is corrected for the number of attacks; the intervals are not. SAMIA and BlindMI
+# need more than logits and are left out.
 
 # %% [markdown]
 # ## The arrays that the audit needs
-# An `.npz` with the arrays below. N samples, C classes, M shadow models, Z samples of a population
-# that no model trained on. `target`, `labels` and `member` are required. A shadow model is trained as
-# the target was, on a random part of these samples, drawn without regard to `member`.
-# (N, A, C) stands for A queries of each sample, the plain one first; LiRA and RMIA use all.
+# `target`, `labels` and `member` are required. N is the number of samples, C of classes, M of shadow
+# models. Z is the number of samples in a *population*: samples that no model trained on. A *shadow
+# model* is trained as the target was, on a random part of the N samples, drawn without regard to
+# `member`. With several queries of a sample, logits are (N, A, C): A queries, the plain one first.
+# LiRA and RMIA use all of them.
 #
-# The page's folder also has a CSV with all scores (one column for each attack, larger = more likely
-# a member) and a JSON with all numbers.
+# The folder `outputs/runs/own` has a CSV with all scores (larger = more likely a member) and a JSON
+# with all numbers.
 
 # %%
 arrays = logits.rows(audited.arrays)

@@ -9,17 +9,23 @@
 # %% [markdown]
 # # Does my model leak its members?
 #
-# Shadow models are trained here as the model was trained. Every attack that reads logits compares
-# the model with them. The first output is the answer. Then the page shows in which modules and
-# weights members can be identified. Without changes, it audits an example. To audit your own model,
-# copy this notebook: `cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`. The last
-# section says what to replace in the copy.
+# *Shadow models* are trained here as the model was trained. Every attack that reads logits compares
+# the model with them. The first output is the answer. Without changes, the page audits an example.
+#
+# **To audit your model**, copy this notebook
+# (`cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`) and change two cells of the copy:
+#
+# 1. *Parameters*: `weights` and `data` name your files, `known_accuracy` is the test accuracy that
+#    you know. The next ten lines describe your training.
+# 2. *Module*: put your `nn.Module` in place of `Net`.
+#
+# The last section says how to make the files.
 
 # %% tags=["parameters"]
-weights = ""  # your .safetensors, as seen from where this runs; "": the example
-data = ""  # your data set (leak-atlas data add); "": the example's
-known_accuracy = None  # test accuracy that you know, such as 0.87; the audit refuses another one
-epochs = 25  # of your training; each shadow model is trained for as many
+weights = ""  # CHANGE THIS: your .safetensors, as seen from where this runs; "": the example
+data = ""  # CHANGE THIS: your data set (leak-atlas data add); "": the example's
+known_accuracy = None  # CHANGE THIS: test accuracy that you know, such as 0.87, to check the files
+epochs = 25  # of your training; the shadow models are trained for the same number
 batch = 50  # samples in a step of your training
 optimizer = "adam"  # of your training: adam, or sgd with Nesterov momentum 0.9
 lr = 0.005  # learning rate of your training
@@ -28,16 +34,19 @@ weight_decay = 0.0005  # of your training, added to the gradient
 crop = 0  # augmentation in your training: random crops after zero padding of so many pixels
 flip = False  # augmentation in your training: random horizontal flips
 pixels = None  # side to which images are reduced, pixels; None: as they are
-pool = None  # members that are looked at; None: all of the train part
-test = None  # samples of the test part that are looked at; None: all
+pool = None  # members that the attacks score; None: all of the train part
+test = None  # samples of the test part that are used; None: all
 population = None  # of these, RMIA's population; the others are the non-members; None: two fifths
 shadow_networks = 16  # shadow models; 0: only attacks that need none
 probe_pairs = 4  # pairs of networks that are trained for the disparity of modules; 0: none
 share = 0.01  # of all weights, those with the largest scores
 rates = [0.05, 0.01]  # false positive rates (FPR) at which the true positive rate (TPR) is shown
-found_at = 0.01  # FPR at which members count as found
+found_at = 0.01  # FPR of the answer: the share of non-members that an attack mistakes for members
 name = "audit_my_model"  # of the CSV of scores in outputs/runs/own
 seed = 0  # of the design, initialisation and order
+
+# %% [markdown]
+# The module under audit: put yours in place of `Net`, and name its modules in `stages`.
 
 # %%
 from leak_atlas.models import network
@@ -47,7 +56,7 @@ from torch import nn
 
 class MyNet(Architecture):
     reads = ("images", "numbers", "bits")  # kinds of data that the module takes
-    stages = ("features", "hidden")  # modules to look into, in the order of the forward pass
+    stages = ("features", "hidden")  # modules whose features are attacked, in forward order
 
 
 class Net(nn.Module):
@@ -93,9 +102,9 @@ audited.said(found_at)
 
 # %% [markdown]
 # ## AUC and TPR of each attack
-# Attacks are strongest where the shadow models have the accuracies of your model (see the top). A
-# guess has an AUC of .5, and at an FPR of 1 % it identifies 1 % of the members. The intervals are
-# over samples, because there is one target.
+# The *target* is your model. Attacks are strongest if the shadow models are as accurate as the
+# target, on members and on non-members. A guess has an AUC of .5, and at an FPR of 1 % it identifies
+# 1 % of the members. Intervals are over samples, because there is one target.
 
 # %%
 found = audited.found
@@ -106,7 +115,9 @@ report.roc(found.roc(), title=found.roc_title())
 
 # %% [markdown]
 # ## Members that the strongest attack identifies
-# `index` is the sample's place in the data set, in which the train part comes first.
+# The *strongest attack* has the largest TPR at an FPR of `found_at`. `index` is the sample's place in
+# the data set, in which the train part comes first. A CSV file in `outputs/runs/own` has the scores
+# of all samples.
 
 # %%
 members = found.most(found_at)
@@ -114,9 +125,11 @@ report.table(members, caption=found.most_caption(found_at))
 
 # %% [markdown]
 # ## Membership in the features of each module
-# Left, your model: AUC of a classifier on a module's features, which knows the membership of half
-# of the samples. Right, two networks that are trained here, one on all members and one on half of
-# them: AUC of the distance between their features, which identifies that half (PPTP's disparity).
+# One panel reads your model: a classifier on a module's features learns from half of the samples who
+# is a member. Its AUC on the other half is shown. The other panel compares two networks that are
+# trained here, one on all members and one on half of them. The distance between their features
+# identifies that half, with the AUC that is shown (*disparity*, of the paper on PPTP). The title is
+# corrected for the number of modules, the intervals are not.
 
 # %%
 modules = audited.module_rows()
@@ -124,9 +137,8 @@ report.profile(modules, hue="series", facet="reading", title=audited.module_titl
 
 # %% [markdown]
 # ## Weights with the largest learnability scores
-# Learnability (CWRF) scores a weight by how much its removal would change the loss on the members,
-# to first order, summed over a few training steps. CWRF's other score, vulnerability, needs the
-# initialisation, which is not known here.
+# Learnability (of the paper on CWRF) estimates how much the loss on the members changes if a weight
+# is removed. CWRF's other score, vulnerability, needs the initialisation, which is not known here.
 
 # %%
 largest = audited.weight_rows(share)
@@ -134,9 +146,10 @@ report.table(largest, caption="Number of weights, without biases")
 
 # %% [markdown]
 # ## Limits
-# That no attack identifies a member does not prove that none can. Members and non-members must come
-# from one distribution. If the self-audit below says that a classifier without the model can
-# separate them, so can an attack, and its AUC says nothing about the model.
+# If no attack here identifies members, a stronger attack still may. Members and non-members must come
+# from one distribution. The line *Self-audit* of the provenance checks this: it classifies the
+# samples without the model. If it separates members from non-members, the AUCs above say nothing
+# about the model.
 
 # %%
 report.provenance(results, weights=page.source(target), scores=scores.name)
@@ -145,18 +158,18 @@ report.provenance(results, weights=page.source(target), scores=scores.name)
 # ## How to audit your own model
 #
 # 1. **Data.** `leak-atlas data add my-set PATH` takes a folder of images, an .npz or a .csv. Then
-#    `data = "my-set"`. Its train part must be what the model was trained on, and its test part what
-#    the model never saw. Without a test part of yours a fifth of all samples becomes it. If the
-#    model was trained on all samples, the audit is then wrong.
-# 2. **Module.** Replace `Net` and `MyNet` in your copy of this notebook. `reads` names the kinds of
-#    its data, `stages` modules as `named_modules()` does. If the cell becomes a file beside the
-#    notebook, from which you import `MyNet`, all cores are used.
-# 3. **Weights.** Where the model is: `torch.save(net.state_dict(), "mine.pt")`. Here: `leak-atlas
-#    model mine.pt`. Then `weights = "mine.safetensors"`.
-# 4. **Parameters.** Write those of your training, and the test accuracy that you know.
+#    write `data = "my-set"`. The train part must be what the model was trained on. The test part
+#    must be samples that the model never saw. Without a test part, a fifth of the samples becomes
+#    it: then the audit is wrong if the model was trained on all samples.
+# 2. **Weights.** Where the model is, run `torch.save(net.state_dict(), "mine.pt")`. Here, run
+#    `leak-atlas model mine.pt`. Then write `weights = "mine.safetensors"`.
+# 3. **Training.** Write the parameters of your training, and the test accuracy that you know.
+# 4. **Module.** Replace `Net`, and `MyNet` above it. `reads` has the kinds of its data. `stages` has
+#    names of modules as `named_modules()` gives them. In a file next to the notebook, from which
+#    you import `MyNet`, the module is trained on all cores.
 #
 # The module reads images as `(n, channels, side, side)` of `(pixel / 255 - mean) / std`. `mean` and
-# `std` are measured, or what you give to `data add` as `--mean` and `--std`. Classes are in the
-# order of their names. Columns of numbers are standardised by the train part; bits are not.
+# `std` are measured, unless you give `--mean` and `--std` to `data add`. Classes are in the order of
+# their names. Columns of numbers are standardised by the train part; bits are not.
 #
-# Without `weights` the example's network is trained on your data: images of any size, or a .csv.
+# With `data` but without `weights`, the example's network is trained on your data and audited.

@@ -7,38 +7,37 @@
 # ---
 
 # %% [markdown]
-# # Does my defence hide members at less cost than early stopping?
+# # Does my defence hide members?
 #
-# Start from a copy: `cp notebooks/own/my_defence.py notebooks/own/my_copy.py`. Write your defence
-# and your attack in the two cells below, and run the page. Only what you change is trained again.
-# The example defence ignores a sample while its loss is below a floor. The example attack compares
-# the margin of a sample's logits with that of shadow models. The defence is compared with ordinary
-# training, early stopping and RelaxLoss, the attack with a threshold on the confidence.
+# **To test your defence**, copy this notebook
+# (`cp notebooks/own/my_defence.py notebooks/own/my_copy.py`), change the copy and run it:
 #
-# **My data.** `leak-atlas data add mine PATH` adds a data set, where PATH is
-# - `table.csv`: numbers or bits, a sample a line, with the classes in a column `label`;
-# - `arrays.npz`: `x` with uint8 images (N, H, H) or (N, H, H, 3), or rows of numbers, and `y`;
-# - `pictures`: a folder with a folder of pictures for each class; `--size 32` resizes and crops.
+# 1. *My defence*: write your loss in place of `floored`.
+# 2. *My attack*, if you have one: write your scores in place of `compared_with_shadows`.
+# 3. *My data*, if you have some: add it as the last section says, and write its name as `data`.
 #
-# `leak-atlas reproduce own/my_defence -p data=mine` runs this page
-# on it; or write `data = "mine"` below. The network fits the kind of data, the sizes fit the data
-# set.
+# Only what you change is trained again. Without changes, the page runs an example.
+#
+# **Setup.** The example defence ignores a sample while its loss is below a *floor*. The example
+# attack compares the margin of a sample's logits with that of shadow models. We compare the defence
+# with ordinary training, early stopping and RelaxLoss, and the attack with a threshold on the
+# confidence. n counts targets (networks under attack).
 #
 # **Controls.**
 #
-# 1. *Early stopping* at matched AUC (decides the second answer): fewer epochs of ordinary training,
-#    with the same AUC of RMIA.
-# 2. *Permuted membership labels*, on which an attack must be at chance.
+# 1. *Early stopping* (decides the second answer): fewer epochs of ordinary training, *at matched
+#    AUC*, that is with the same AUC of RMIA.
+# 2. *Permuted membership labels*: there an attack must be at chance.
 
 # %% tags=["parameters"]
-data = ""  # data set (leak-atlas data); "": fashion-mnist-small at 16 x 16 pixels
+data = ""  # your data set (leak-atlas data add); "": fashion-mnist-small at 16 x 16 pixels
 pixels = None  # side to which images are resized, pixels; None: as they are
 model = ""  # architecture; "": resnet10 for images, fc for bits and numbers, transformer for text
 width = 0  # channels of stage 1 (fc: units of layer 1); 0: 8 for images, 256 for fc, 16 for text
 pool = 600  # samples of which each model trains on half; at most the train part
 test = 600  # samples of the test part that measure accuracy; at most all of them
-floors = [0.2, 0.4]  # of my defence, weakest first: shares of a guess's loss, ln(classes)
-alpha = 0.4  # target loss of RelaxLoss: a share of a guess's loss
+floors = [0.2, 0.4]  # of my defence, weakest first; 1 is the loss of a guess, ln(classes)
+alpha = 0.4  # target loss of RelaxLoss; 1 is the loss of a guess
 epochs = 12  # epochs of all trainings
 stops = [2, 3, 4, 6, 8]  # epochs at which ordinary training is also stopped: early stopping
 batch = 64  # samples a step; at most a quarter of what a model trains on
@@ -49,6 +48,10 @@ draws = 10  # permutations of the membership labels
 margin = 0.03  # smallest difference of AUC or accuracy that matters
 learnt = 0.6  # test accuracy from which ordinary networks count as trained
 seed = 0  # seed of design, initialisation and order
+
+# %% [markdown]
+# ## My defence
+# Each number of the class is a setting. The function returns the loss of a batch.
 
 # %%
 from leak_atlas.recipe import Objective
@@ -70,6 +73,10 @@ def floored(objective: Floor, logits: Tensor, labels: Tensor, epoch: Tensor) -> 
     return (each - objective.floor).clamp(min=0).mean()
 
 
+# %% [markdown]
+# ## My attack
+# The function returns a score for each sample: larger means more likely a member.
+
 # %%
 import numpy as np
 from leak_atlas.attacks.case import Case, Scored, infer
@@ -79,13 +86,15 @@ from leak_atlas.recipe import Attacker
 class Margin(Attacker):
     """My attack: the target's margin minus the mean margin of shadow models without the sample."""
 
-    crossing = 2.0  # variance of the mean AUC, since targets are each other's shadow models
+    max_design_effect = (
+        2.0  # variance of the mean AUC, since targets are each other's shadow models
+    )
 
 
 @infer.register
 def compared_with_shadows(attacker: Margin, case: Case) -> Scored:
-    target, shadow_models = case.read(margins, case.pool)
-    without_sample = np.ma.masked_array(shadow_models, case.member)
+    target, shadow_models = case.signals_on(margins, case.pool)
+    without_sample = np.ma.masked_array(shadow_models, case.shadow_membership)
     return Scored(target - without_sample.mean(axis=0).filled(0.0))
 
 
@@ -97,6 +106,9 @@ def margins(arrays: dict[str, np.ndarray], samples: np.ndarray) -> np.ndarray:
     return of_label - logits.max(axis=1)
 
 
+# %% [markdown]
+# ## Comparison
+
 # %%
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.own.sizes import fitted_sizes
@@ -107,7 +119,7 @@ claims = report.claims(
         "hides",
         "My defence lowers the AUC of RMIA",
         fails="My defence raises the AUC of RMIA",
-        quantity="AUC of RMIA: largest floor minus ordinary training",
+        quantity="AUC of RMIA: my defence with the largest floor minus ordinary training",
         below=0.0,
         margin=margin,
         ours=True,
@@ -119,7 +131,7 @@ claims = report.claims(
     ),
     report.Claim(
         "finds",
-        "My attack identifies members better than a threshold on the confidence",
+        "My attack has a higher AUC than a threshold on the confidence",
         quantity="AUC on ordinary training: my attack minus a threshold on the confidence",
         above=0.0,
         margin=margin,
@@ -188,8 +200,8 @@ answer
 
 # %% [markdown]
 # ## Accuracy and leakage
-# Down and right is better. Each point is a mean over the targets with its 95 % interval. Floors and
-# alphas are shares of a guess's loss.
+# Down and right is better. Each point is a mean over the targets with its 95 % interval. Each line
+# starts at ordinary training after all epochs.
 
 # %%
 gain = comparison.early_stopping([*mine], "RMIA")
@@ -198,15 +210,29 @@ lines = {end: [*comparison.checkpoints[end], end]}
 lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
 finding = f"At matched AUC, my defence {report.effect(gain, *words)} accurate than early stopping"
-report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", null=None, title=finding)
+report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", reference=None, title=finding)
 
 # %%
-report.table(comparison.table(), caption=f"Mean over {shadows} targets")
+report.table(
+    comparison.table(),
+    caption=f"Mean over {shadows} targets. Floor, alpha: 1 is the loss of a guess",
+)
 
 # %% [markdown]
 # **Limits.** The networks are small, the samples few, and membership is drawn once. An attacker who
-# knows the defence may identify more members. That no attack identifies a member does not show that
-# none can.
+# knows the defence may identify more members, and so may a stronger attack.
 
 # %%
 report.provenance(comparison.results)
+
+# %% [markdown]
+# ## How to add your own data
+#
+# `leak-atlas data add mine PATH` adds a data set. PATH is one of these:
+#
+# - `table.csv`: numbers or bits, a sample a line, with the classes in a column `label`;
+# - `arrays.npz`: `x` with uint8 images (N, H, H) or (N, H, H, 3), or rows of numbers, and `y`;
+# - `pictures`: a folder with a folder of pictures for each class; `--size 32` resizes and crops.
+#
+# Then write `data = "mine"`, or run `leak-atlas reproduce own/my_copy -p data=mine`. The
+# architecture is chosen for the kind of data. Sizes are reduced where the set has fewer samples.

@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides both answers): the dense network is trained for the same number of
-#    epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (subtracted in both answers): the dense network is trained for the same
+#    number of epochs, and nothing is pruned.
 # 2. *Logarithms*: a sensitivity gap also grows if all sensitivities grow by one factor, or if a few
 #    samples become very sensitive. Most members are then no easier to identify. The same gap in
 #    log10 of the sensitivity ignores a common factor, and few samples change it little.

@@ -19,8 +19,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the answer): the dense network is trained for the same number of
-#    epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides whether pruning widens a gap): the dense network is trained for
+#    the same number of epochs, and nothing is pruned.
 # 2. *Permuted class labels*: a class has few samples, so gaps differ among classes by chance, too.
 #    Permuted labels measure by how much.
 
@@ -185,7 +185,7 @@ report.profile(
     rows,
     "class",
     hue="network",
-    null=None,
+    reference=None,
     title=f"{share:.0%} of classes have a larger confidence gap after pruning than after "
     "fine-tuning alone",
     xlabel="number of the class, largest gap of the dense network first",

@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the answer): the dense network is trained for the same number of
-#    epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (what each pruned network is compared with): the dense network is trained
+#    for the same number of epochs, and nothing is pruned.
 # 2. *Random weights*: each layer loses the same number of weights as with L1 unstructured pruning.
 
 # %% tags=["parameters"]
@@ -161,8 +161,8 @@ report.profile(
     comparison.rows("", "test accuracy", ("pruner", "sparsity"), [*cells, *random_cells]),
     "sparsity",
     hue="pruner",
-    null=comparison.accuracy(tuned).value,
-    level=tuned,
+    reference=comparison.accuracy(tuned).value,
+    reference_label=tuned,
     title=f"At {low:.0%} sparsity, pruners change test accuracy by {min(points):+.1f} to "
     f"{max(points):+.1f} points",
     xlabel="sparsity (share of the weights that is removed)",

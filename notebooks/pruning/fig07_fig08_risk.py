@@ -20,10 +20,10 @@
 #
 # **Controls.**
 #
-# 1. *The same attack*, SAMIA, on dense and pruned networks (decides the first answer). The paper
-#    attacks the dense network with Conf, a threshold on the confidence.
-# 2. *Fine-tuning alone* (decides the second answer): the dense network is trained for the same
-#    number of epochs, and nothing is pruned.
+# 1. *The same attack*, SAMIA, on dense and pruned networks (decides whether a pruned network leaks
+#    more). The paper attacks the dense network with Conf, a threshold on the confidence.
+# 2. *Fine-tuning alone* (decides whether pruning is the cause): the dense network is trained for
+#    the same number of epochs, and nothing is pruned.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, CIFAR100, Location

@@ -21,10 +21,11 @@
 #
 # **Controls.**
 #
-# 1. *Disjoint halves* (decides both answers): a gap is measured on one half of the samples, the
+# 1. *Disjoint halves* (used in both answers): a gap is measured on one half of the samples, the
 #    attack accuracy on the other half.
-# 2. *Member accuracy* (decides the second answer): a network that fits its members badly has small
-#    gaps and leaks little. The partial correlation removes what the accuracy on members explains.
+# 2. *Member accuracy* (decides whether the gap matters beyond member accuracy): a network that
+#    fits its members badly has small gaps and leaks little. The partial correlation removes what
+#    the accuracy on members explains.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10

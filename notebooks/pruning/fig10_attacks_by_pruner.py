@@ -20,8 +20,8 @@
 #
 # **Controls.**
 #
-# 1. *SAMIA without self-attention* (decides the second answer): a fully connected network with the
-#    input of SAMIA.
+# 1. *SAMIA without self-attention* (decides whether self-attention is the reason): a fully
+#    connected network with the input of SAMIA.
 # 2. *NNCls*: the same fully connected network, but its input has no sensitivity.
 # 3. *Top1-Conf*, a sixth attack: a threshold on the largest posterior.
 

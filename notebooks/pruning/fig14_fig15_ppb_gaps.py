@@ -20,9 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where the attack Conf, a threshold on the confidence,
-#    has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
+#    accuracy with PPB is compared with that of Base stopped where the attack Conf, a threshold on
+#    the confidence, has the same AUC (*at matched AUC*).
 # 2. *Another order of batches*: Base is fine-tuned twice. The second run shows how many predicted
 #    classes change without any defence.
 

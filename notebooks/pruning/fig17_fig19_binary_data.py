@@ -22,10 +22,10 @@
 #
 # **Controls.**
 #
-# 1. *The largest weight of PPB* that the paper tries (decides the first answer).
-# 2. *Early stopping* (decides the second answer): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where adaptive LiRA has the same AUC (*at matched
-#    AUC*).
+# 1. *The largest weight of PPB* that the paper tries (decides whether PPB hides members).
+# 2. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
+#    accuracy with PPB is compared with that of Base stopped where adaptive LiRA has the same AUC
+#    (*at matched AUC*).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location, Purchase, Texas

@@ -23,8 +23,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides both answers): the dense network is trained for the same number of
-#    epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (what pruning is compared with in both answers): the dense network is
+#    trained for the same number of epochs, and nothing is pruned.
 # 2. *A second seed*: dense networks with the same members, but another initialisation and order of
 #    batches. They show by how much exposures agree without pruning.
 # 3. *Early stopping*: the dense network after fewer epochs. The test accuracy after pruning is

@@ -21,8 +21,8 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* of Base (decides the second answer): test accuracies are compared at the same
-#    AUC of LiRA (*matched AUC*).
+# 1. *Early stopping* of Base (decides whether WeMem is worth its cost): test accuracies are
+#    compared at the same AUC of LiRA (*matched AUC*).
 # 2. *Threshold attacks alone*, without the trained attack network NN.
 # 3. *Manipulation check*: each defence raises the loss on members.
 
@@ -196,7 +196,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 effect = report.effect(stopping, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
     title=f"At matched AUC, WeMem (mean of three defences) {effect} accurate than early stopping",
@@ -229,7 +229,7 @@ report.profile(
     points,
     "attack",
     hue="defence",
-    level="guessing",
+    reference_label="guessing",
     ylabel="attack accuracy",
     title=f"RSW lowers attack accuracy significantly more than {len(beaten)} of {len(rivals)} other "
     "defences",
@@ -296,9 +296,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, and one strength of each defence: a stronger defence of
-# another paper may hide more and cost more. The second answer is about the mean of three defences.
-# DP-SGD is left out where its noise is 0. Targets share shadow models and half of the samples.
+# **Limits.** One data set, one architecture, and one strength of each defence: a stronger defence
+# of another paper may hide more and cost more. Early stopping is compared with the mean of three
+# defences. DP-SGD is left out where its noise is 0. Targets share shadow models and half of the
+# samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -19,7 +19,8 @@
 #
 # **Controls.** Both have the same five rounds of training as iterative pruning.
 #
-# 1. *One-shot pruning*, trained for four more rounds (decides the second answer).
+# 1. *One-shot pruning*, trained for four more rounds (decides whether rounds leak more at equal
+#    training).
 # 2. *No pruning*: five rounds of training that remove no weight.
 
 # %% tags=["parameters"]
@@ -169,8 +170,8 @@ report.profile(
     points,
     "round",
     hue="pruning",
-    null=0.0,
-    level="dense network, before the rounds",
+    reference=0.0,
+    reference_label="dense network, before the rounds",
     xlabel="rounds of training",
     ylabel="attack accuracy: each network minus the dense one",
     title=f"Iterative pruning ({rounds} rounds) {effect} than one-shot pruning (1 round)",

@@ -21,9 +21,10 @@
 #
 # **Controls.**
 #
-# 1. *Uniform sampling, same visits* (decides the first answer): fewer epochs, each on all members.
-# 2. *A random order* (decides the second answer): the same window slides over the members in one
-#    random order.
+# 1. *Uniform sampling, same visits* (decides whether skipped members are protected): fewer epochs,
+#    each on all members.
+# 2. *A random order* (decides whether visited members pay for it): the same window slides over the
+#    members in one random order.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -182,7 +183,7 @@ report.profile(
     "network",
     hue="members",
     facet="window",
-    level="guessing",
+    reference_label="guessing",
     ylabel="AUC of LiRA",
     title=f"In score order, never visited members are {effect} exposed than under uniform sampling",
 )
@@ -237,10 +238,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Offline LiRA knows a sample only as a non-member: an online attack may identify more of
-# the never visited members, which were members before pruning. One random order is tried. Many low
-# scores are nearly equal, so that their order is nearly arbitrary. All targets share one half of
-# the samples.
+# **Limits.** Offline LiRA knows a sample only as a non-member: an online attack may identify more
+# of the never visited members, which were members before pruning. One random order is tried. Many
+# low scores are nearly equal, so that their order is nearly arbitrary. All targets share one half
+# of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -21,9 +21,9 @@
 #
 # **Controls.**
 #
-# 1. *Difficulty* (decides the second answer): the error of networks that did not train on the
-#    sample. AUC is compared by score at nearly equal difficulty, and by difficulty at nearly equal
-#    score.
+# 1. *Difficulty* (decides whether memorization predicts risk better than difficulty): the error of
+#    networks that did not train on the sample. AUC is compared by score at nearly equal
+#    difficulty, and by difficulty at nearly equal score.
 # 2. *Non-members with the same scores*, and permuted scores.
 
 # %% tags=["parameters"]
@@ -157,7 +157,7 @@ effect = report.effect(tpr_rise, *words)
 report.profile(
     points,
     hue="samples",
-    null=None,
+    reference=None,
     xlabel="sixth of the samples, by accuracy score",
     ylabel="share of the samples that LiRA calls members",
     title=f"LiRA's TPR is {effect} for the highest memorization scores",
@@ -200,7 +200,7 @@ difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
 report.profile(
     points,
     hue="sixths by",
-    level="guessing",
+    reference_label="guessing",
     xlabel="sixth of the samples",
     ylabel="AUC (mean of Conf and LiRA)",
     title=f"AUC {score_effect} with the confidence score, {difficulty_effect} with difficulty",

@@ -19,8 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *A majority guess* (decides both answers) calls every sample a member. Where NN is no more
-#    accurate than this guess without a defence, its accuracy says nothing about the defence.
+# 1. *A majority guess* (what NN is compared with in both answers) calls every sample a member.
+#    Where NN is no more accurate than this guess without a defence, its accuracy says nothing
+#    about the defence.
 # 2. *NN's AUC* does not depend on a threshold.
 
 # %% tags=["parameters"]

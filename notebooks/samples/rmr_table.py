@@ -19,10 +19,10 @@
 #
 # **Controls.**
 #
-# 1. *Permuted scores* (decide the first answer) in RMR's published code, which trains members with
-#    high scores in separate batches.
+# 1. *Permuted scores* (decide whether the scores help) in RMR's published code, which trains
+#    members with high scores in separate batches.
 # 2. *Early stopping* of the network without RMR (*Base*), at the same AUC of LiRA (*matched AUC*;
-#    decides the second answer).
+#    decides whether RMR is worth its cost).
 # 3. *Plain L2*: in the slide's formula a mixed batch has the mean strength of its members, which is
 #    the same as plain L2. *RSW with plain L2* has SWMR's mean strength.
 
@@ -85,7 +85,8 @@ claims = report.claims(
     report.early_stopping_claim("stopping", f"networks with {best}", headline=True),
     report.Claim(
         "best_tradeoff",
-        "Of three strengths of RMR, .1 has the best balance of attack and test accuracy",
+        "Of three strengths of RMR, .1 has the largest net benefit (fall of attack accuracy minus "
+        "fall of test accuracy)",
         quantity=f"{gain}: {best} minus RMR .01 or RMR 1, whichever is better",
         above=0.0,
         margin=0.02,
@@ -237,7 +238,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 effect = report.effect(stopping, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
     title=f"At matched AUC, {best} {effect} accurate than early stopping",
@@ -331,7 +332,7 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, one window and one permutation. Where a strength
-# leaves less than half of Base's test accuracy, the balance of three strengths compares only two.
+# leaves less than half of Base's test accuracy, the net benefits of only two strengths are compared.
 # RSW with plain L2 has SWMR's mean strength over a round, not of each epoch. Targets share shadow
 # models and one half of the samples.
 

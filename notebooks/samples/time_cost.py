@@ -19,7 +19,7 @@
 #
 # **Controls.**
 #
-# 1. *Cost of the memorization scores* (decides both answers): RSW needs scores, and scores need
+# 1. *Cost of the memorization scores* (added in both answers): RSW needs scores, and scores need
 #    networks. We train 32; the published scores seem to come from five, each on a fifth of the
 #    members.
 # 2. *Uniform sampling, same visits*: fewer epochs on all members, which use members as often as

@@ -20,10 +20,10 @@
 #
 # **Controls.**
 #
-# 1. *The same number of visits* (decides the first answer): a window in random order, and *uniform
-#    sampling* (fewer epochs on all members).
+# 1. *The same number of visits* (decides whether the window does more than less training): a
+#    window in random order, and *uniform sampling* (fewer epochs on all members).
 # 2. *Early stopping* of the network without a window (*Base*), at the same AUC of LiRA (*matched
-#    AUC*; decides the second answer).
+#    AUC*; decides whether the window is worth its cost).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -188,8 +188,8 @@ report.profile(
     "window",
     hue="method",
     facet="order",
-    null=round(comparison.estimate("Base", "Conf", "accuracy").value, 3),
-    level="Base",
+    reference=round(comparison.estimate("Base", "Conf", "accuracy").value, 3),
+    reference_label="Base",
     xlabel="width of the window, and step by which it moves in an epoch",
     ylabel=conf,
     title=f"A narrower window significantly lowers attack accuracy in {lowered} of 2 score orders",
@@ -209,7 +209,7 @@ words = "is significantly more", "is significantly less", "is not significantly 
 effect = report.effect(at_matched, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
     title=f"At matched AUC, a narrow window {effect} accurate than early stopping",

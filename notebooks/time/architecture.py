@@ -15,14 +15,15 @@
 #
 # **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN). A sample's
 # *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a member of networks that
-# trained on it, minus the same for other networks. n counts pairs of networks with complementary
-# members.
+# trained on it, minus the same for other networks. n counts pairs of networks; each sample is a
+# member of one network of a pair.
 #
 # **Controls.**
 #
 # 1. *Equal gap in loss* (decides the second answer): the WRN could leak more only because it
-#    overfits more. The gap is the loss on non-members minus the loss on members.
-# 2. *Depth alone*: the deep CNN against the shallow CNN.
+#    overfits more. The gap is the loss on non-members minus the loss on members. The network with
+#    the wider final gap is read at the earlier epoch at which its gap is the other's final gap.
+# 2. *Depth alone*: the deep CNN compared with the shallow CNN.
 # 3. *Hardness by judges*: networks that no attack uses measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -84,9 +85,10 @@ claims = report.claims(
     ),
     report.Claim(
         "faster",
-        f"The WRN reaches {part:.0%} of the shallow CNN's final leakage at an earlier epoch",
-        quantity=f"epoch at which mean TPR minus FPR reaches {part:.0%} of its last value in the "
-        f"{shallow_cnn}: {wrn_minus_shallow}, in epochs",
+        f"The WRN reaches {100 * part:g} % of the shallow CNN's final vulnerability at an earlier "
+        "epoch than the shallow CNN",
+        quantity=f"epoch at which mean TPR minus FPR reaches {100 * part:g} % of its final value in "
+        f"the {shallow_cnn}: {wrn_minus_shallow}, in epochs",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",
@@ -96,7 +98,8 @@ claims = report.claims(
     ),
     report.Claim(
         "uneven",
-        "Hard and easy samples differ more in vulnerability in the WRN than in the shallow CNN",
+        "Hard samples exceed easy samples in vulnerability by more in the WRN than in the shallow "
+        "CNN",
         quantity="TPR minus FPR, hardest minus easiest quarter of the samples: "
         f"{wrn_minus_shallow}",
         above=0.0,
@@ -119,7 +122,7 @@ claims = report.claims(
         "At an equal gap in loss, samples are more vulnerable in the WRN than in the deep CNN",
         fails="At an equal gap in loss, samples are less vulnerable in the WRN than in the deep "
         "CNN",
-        quantity=f"{vulnerability} at the smaller of the two final gaps in loss: {wrn} minus {deep_cnn}",
+        quantity=f"{vulnerability} at an equal gap in loss: {wrn} minus {deep_cnn}",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -163,7 +166,7 @@ found = {name: over_time.read(results, each) for name, each in attacks.items()}
 loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %% [markdown]
-# ## Leakage by epoch
+# ## Vulnerability by epoch
 # Bands are 95 % intervals of the mean over samples.
 
 # %%
@@ -179,8 +182,8 @@ report.curves(
     points,
     "epoch",
     hue="network",
-    null=0.0,
-    level="no leak",
+    reference=0.0,
+    reference_label="no leak",
     title=f"Samples are {effect} vulnerable in the WRN than in the shallow CNN",
     ylabel="mean TPR minus FPR",
 )
@@ -199,15 +202,17 @@ for name, each in found.items():
     row["hard minus easy"] = over_time.jackknife(uneven, each, **hardness, rule=rate)[-1]
     rows.append(row)
 kinds = f"Shallow CNN: {shallow}, deep CNN: {deep}, WRN: {wide}; {compared} networks of each"
-hard = "Hard minus easy: TPR minus FPR of the hardest quarter of the samples, minus the easiest. "
+hard = "Hard minus easy: TPR minus FPR, hardest minus easiest quarter of the samples. "
 hard += "Hardness is a sample's mean loss over training, in the judges that trained on it"
 report.table(
-    rows, caption=f"{kinds}. {hard}", fold="All networks: accuracy, leakage, hard and easy samples"
+    rows,
+    caption=f"{kinds}. {hard}",
+    fold="All networks: accuracy, vulnerability, hard and easy samples",
 )
 
 # %% [markdown]
 # ## Equal gap in loss
-# Compare points of the two lines with the same gap. A line joins the epochs of one architecture.
+# A line joins the epochs of one architecture. Compare two points with the same gap.
 
 # %%
 points = []
@@ -224,9 +229,9 @@ report.tradeoff(
     "gap",
     "vulnerability",
     hue="network",
-    null=0.0,
-    level="no leak",
-    better="",
+    reference=0.0,
+    reference_label="no leak",
+    corner_label="",
     title=f"At an equal gap in loss, samples are {effect} vulnerable in the WRN",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
@@ -260,9 +265,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The WRN differs from the CNNs in more than depth: BatchNorm, shortcuts, number of
-# parameters. The shallow CNN fits its members less than the others. At an equal gap in loss, the
-# network with the wider gap is read at an earlier epoch. The gap is itself a trace of membership,
-# so this control may remove part of the leakage.
+# parameters. The shallow CNN fits its members less than the others do. The gap in loss is itself a
+# trace of membership, so the comparison at an equal gap may remove part of the vulnerability.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

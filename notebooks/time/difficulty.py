@@ -17,13 +17,14 @@
 # is LiRA's TPR minus FPR after training: how often LiRA calls the sample a member of networks that
 # trained on it, minus the same for other networks. *Effort* accumulates over training, such as the
 # mean loss over all epochs; *uncertainty* is variance, such as that of p, the probability of the
-# true class. n counts pairs of networks with complementary members.
+# true class. n counts pairs of networks; each sample is a member of one network of a pair.
 #
 # **Controls.**
 #
-# 1. *Noise of the risk* (decides both answers): correlations are divided by the root of the
-#    agreement of two halves of the networks (*corrected for noise*).
-# 2. *Permuted membership*: the same attack where there is nothing to find.
+# 1. *Noise of the risk* (decides both answers): few networks measure the risk with noise, which
+#    lowers correlations. *Corrected for noise*, a correlation is divided by the square root of the
+#    correlation between the risks in two halves of the networks.
+# 2. *Permuted membership*: the same attack on random membership labels.
 # 3. *Class*: we also rank samples within each class.
 
 # %% tags=["parameters"]
@@ -109,7 +110,7 @@ claims = report.claims(
     ),
     report.Claim(
         "dynamic",
-        "TPR and FPR change faster for samples that take more effort",
+        "During training, TPR and FPR change faster for samples that take more effort",
         quantity="rank correlation with the speed in the plane of FPR and TPR (path length per "
         "epoch, minus that with permuted membership), mean over measures of effort",
         above=0.0,
@@ -175,10 +176,12 @@ measures["prediction depth"] = mean_over_members([results[step] for step in dept
 # %% [markdown]
 # ## Correlation with the risk
 # A larger value of each measure means a harder sample. *Epistemic* is the variance of p over
-# training, *aleatoric* the mean of p (1 − p), *ensemble variance* the variance of p between
-# networks that did not train on the sample. *Forgetting* counts turns from right to wrong,
-# *iteration learned* is the first epoch after which the answer stays right, *inconsistency* is the
-# share of networks without the sample that are wrong.
+# training. *Aleatoric* is the mean of p (1 − p). *Ensemble variance* is the variance of p between
+# networks that did not train on the sample. *Forgetting* counts epochs at which a right answer turns
+# wrong. *Iteration learned* is the first epoch from which the answer stays right. *Inconsistency* is
+# the share of networks without the sample that are wrong. *Memorization* is the mean p of networks
+# with the sample minus that of networks without it. *Early error* is the distance of the output from
+# the true class at an early epoch, *margin* the best wrong logit minus that of the true class.
 
 # %%
 groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}
@@ -194,7 +197,9 @@ for name in order:
 shown = {group: f"{with_risk[group].value:.2f}" for group in groups}
 report.against_paper(
     points,
-    title="Effort correlates with risk at {effort}, uncertainty at {uncertainty}".format(**shown),
+    title="Rank correlation with risk: {effort} for effort, {uncertainty} for uncertainty".format(
+        **shown
+    ),
     xlabel="rank correlation with the risk, corrected for noise",
 )
 
@@ -215,7 +220,7 @@ for name in [*groups, *grouped]:
     rows.append(row)
 caption = "Rank correlations over samples, not corrected for noise"
 caption += ". Speed: path length of a sample in the plane of FPR and TPR, per epoch"
-caption += f". The risks in two halves of the networks: {agreement}"
+caption += f". Between the risks in two halves of the networks: {agreement}"
 report.table(
     rows, caption=caption, fold="Correlations of each measure, with speed and within classes"
 )
@@ -244,10 +249,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The article does not define epistemic uncertainty: a failure is one of our measure.
-# What counts as strong is ours, and so is the correction for noise. Intervals cover other samples
-# and attacked networks, not other judges. Memorization and inconsistency are close to what LiRA
-# itself compares.
+# **Limits.** The article does not define uncertainty: another measure may correlate more. What counts
+# as strong is ours, and so is the correction for noise. Intervals cover other samples and attacked
+# networks, not other judges. The measures *memorization* and *inconsistency* are close to
+# what LiRA itself compares.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

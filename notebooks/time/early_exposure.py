@@ -10,20 +10,21 @@
 # # Are most samples that LiRA flags after training already flagged early?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
-# eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure),
-# but not of how many epochs. We judge 150 of 200 (75 %) and 150 of 400 (37.5 %).
+# eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure).
+# It does not say how long the training is. We judge epoch 150 of 200 (75 %) and of 400 (37.5 %).
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
 # member of networks that trained on it, minus the same for other networks. At each epoch LiRA
 # *flags* the most vulnerable tenth of the samples. Samples that *end vulnerable* are those flagged
-# after training. These definitions are ours. n counts pairs of networks with complementary members.
+# after training. These definitions are ours. n counts pairs of networks; each sample is a member of
+# one network of a pair.
 #
 # **Controls.**
 #
-# 1. *A constant learning rate* (qualifies the answer at 75 %): where the rate falls to 0, little
-#    can change late.
-# 2. *Other networks*: flags at two epochs of the same networks share their errors. So we also take
-#    the samples that end vulnerable from one half of the networks, and the flags from the other.
+# 1. *A constant learning rate* (qualifies the answer at 75 %): if the rate falls to 0, little can
+#    change late.
+# 2. *Other networks*: flags at two epochs of the same networks share their errors. So one half of
+#    the networks also gives the samples that end vulnerable, and the other half gives the flags.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -166,7 +167,8 @@ hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 
 # %% [markdown]
 # ## Samples that end vulnerable and are already flagged
-# After training, all samples that end vulnerable are flagged on the same networks, by definition.
+# Each panel is one learning rate. *On the same networks*, the share after training is 1 by
+# definition.
 
 # %%
 points = []
@@ -183,9 +185,9 @@ report.curves(
     "epoch",
     hue="flagged",
     facet="learning rate",
-    null=0.7,
-    level="article",
-    title=f"Samples that end vulnerable: {shown[0]} are flagged at epoch {early}, "
+    reference=0.7,
+    reference_label="article",
+    title=f"Of samples that end vulnerable, {shown[0]} are flagged at epoch {early}, "
     f"{shown[1]} at epoch {late}",
     ylabel="share of samples that end vulnerable",
 )
@@ -217,7 +219,7 @@ effect = report.effect(harder[at_early], "more", "less", "not significantly more
 report.curves(
     points,
     "epoch",
-    null=0.0,
+    reference=0.0,
     title=f"At epoch {early}, hard samples are {effect} vulnerable than easy samples",
     ylabel="TPR minus FPR: hard minus easy samples",
 )

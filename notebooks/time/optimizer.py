@@ -7,20 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Does sharpness-aware minimization (SAM) suppress the encoding of membership?
+# # Do networks trained with sharpness-aware minimization (SAM) leak less?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that sharpness-aware minimization
 # (SAM) "actively suppresses the encoding of membership information compared to standard" SGD
 # (section on the optimizer). The article defines nothing: definitions and borders are ours.
 #
-# **Setup.** A step of SAM first moves the weights uphill, and takes the gradient there. SGD and SAM
-# train the same networks for the same number of epochs. The attacks are LiRA and RMIA; only RMIA
-# attacks all checkpoints. n counts networks, or pairs of networks where it is half as large.
+# **Setup.** A step of SAM first moves the weights in the direction that raises the loss, and takes
+# the gradient there. SGD and SAM train the same networks for the same number of epochs. LiRA
+# attacks networks after training. RMIA also attacks earlier epochs, to find the epoch of SGD that
+# leaks as SAM does. n counts networks, or pairs of networks where it is half as large.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): earlier epochs of SGD, *at matched AUC*, that is
-#    where RMIA has the same AUC as after training with SAM.
+# 1. *Early stopping* (decides whether SAM beats less training): earlier epochs of SGD, *at matched
+#    AUC*, that is where RMIA has the same AUC as after training with SAM.
 # 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
 
 # %% tags=["parameters"]
@@ -37,7 +38,7 @@ lr = 0.05  # learning rate at the start (not stated)
 decay = "cosine"  # of that rate, by the epoch (not stated)
 networks = 32  # each is attacked by the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
-rho = 0.1  # how far uphill SAM goes (not stated; .05 is usual)
+rho = 0.1  # distance by which SAM moves the weights before the gradient (not stated; .05 is usual)
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
@@ -85,10 +86,10 @@ claims = report.claims(
     ),
     report.Claim(
         "into_high",
-        "With SAM, fewer samples become highly vulnerable from one checkpoint to the next than "
+        "From one checkpoint to the next, fewer samples become highly vulnerable with SAM than "
         "with SGD",
-        quantity="share of samples that newly reach TPR ≥ .8 and FPR ≤ .2, among those below, mean "
-        f"over checkpoints: {sam_minus_sgd}",
+        quantity="share of the other samples that newly reach TPR ≥ .8 and FPR ≤ .2, mean over "
+        f"checkpoints: {sam_minus_sgd}",
         below=0.0,
         margin=0.015,
         ours="after a reading note on the paper",
@@ -96,7 +97,7 @@ claims = report.claims(
     ),
     report.Claim(
         "gap",
-        "At matched AUC of RMIA, SAM has a narrower generalization gap than SGD",
+        "At matched AUC of RMIA, SAM has a narrower generalization gap than early stopping of SGD",
         quantity="generalization gap at matched AUC of RMIA: SAM minus SGD's earlier epochs",
         below=0.0,
         margin=0.02,
@@ -150,9 +151,9 @@ report.curves(
     points,
     "epoch",
     hue="optimizer",
-    null=0.0,
-    level="no leak",
-    title=f"After training, networks with SAM leak {effect} with SGD",
+    reference=0.0,
+    reference_label="no leak",
+    title=f"After training, networks with SAM leak {effect} networks with SGD",
     ylabel="mean TPR minus FPR of LiRA",
 )
 
@@ -165,7 +166,7 @@ stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
 effect = report.effect(stopping, "more", "less", "not significantly more")
 report.tradeoff(
     comparison.frontier("RMIA"),
-    level="guessing",
+    reference_label="guessing",
     title=f"At matched AUC, SAM is {effect} accurate than early stopping of SGD",
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
@@ -185,8 +186,8 @@ for name in studies:
     entry = over_time.jackknife(trajectories.mean_entry_share, found[name], rule=rate)
     row["enter high risk"] = entry
     rows.append(row)
-entering = "Enter high risk: share of samples that newly reach TPR ≥ .8 and FPR ≤ .2, from one "
-entering += "checkpoint to the next"
+entering = "Enter high risk: share of the other samples that newly reach TPR ≥ .8 and FPR ≤ .2, "
+entering += "mean over checkpoints"
 report.table(
     rows,
     caption=f"After training, {networks} networks of each. {entering}",
@@ -218,9 +219,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. SAM fits members less
-# after the same epochs; only the claims at matched AUC take this into account. SAM's last epochs
-# have a low learning rate, SGD's earlier epochs do not: we run no shorter training with SGD.
+# **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. After the same number of
+# epochs, SAM fits members less; only the claims at matched AUC take this into account. SAM's last
+# epoch has a low learning rate, earlier epochs of SGD do not. We run no shorter training with SGD
+# whose rate falls to 0.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

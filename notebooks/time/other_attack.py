@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Does Shokri's attack network confirm what LiRA finds?
+# # Does Shokri's attack network find the same networks leakier as LiRA?
 #
-# **Question.** A reading note on Dynamics (Chen et al. 2025) says that findings keep their order
-# with Shokri's attack network: harder data and deeper networks leak more, networks trained with
+# **Question.** A reading note on Dynamics (Chen et al. 2025) says that three findings also hold with
+# Shokri's attack network: harder data and deeper networks leak more, networks trained with
 # sharpness-aware minimization (SAM) leak less. It gives no numbers: the claims are ours.
 #
 # **Setup.** *Shokri's net* learns from the outputs of other networks what members look like. We
@@ -20,7 +20,7 @@
 # **Controls.**
 #
 # 1. *LiRA on the same networks*, in the figure.
-# 2. *The same samples?* Attacks that find the same order can expose different samples. We compare
+# 2. *The same samples?* Attacks that rank networks alike can expose different samples. We compare
 #    how attacks rank samples in two halves of the networks.
 
 # %% tags=["parameters"]
@@ -73,8 +73,8 @@ agreement = "rank correlation of TPR minus FPR between halves of the networks"
 claims = report.claims(
     report.Claim(
         "harder_data",
-        "Shokri's net has a higher AUC for networks on the harder than on the simpler data",
-        fails="Shokri's net has a lower AUC for networks on the harder than on the simpler data",
+        "Shokri's net has a higher AUC for networks trained on the harder than on the simpler data",
+        fails="Shokri's net has a lower AUC for networks trained on the harder than on the simpler data",
         quantity=f"{auc}: {data} minus {simple}",
         above=0.0,
         margin=0.02,
@@ -113,8 +113,8 @@ claims = report.claims(
     ),
     report.Claim(
         "other_samples",
-        "On which samples are vulnerable, Shokri's net agrees with itself by .2 more than with "
-        "LiRA",
+        "Shokri's net ranks samples unlike LiRA: its rank correlation with itself is higher by "
+        "over .2",
         quantity=f"{agreement}: {shokri} with itself minus with LiRA",
         above=0.2,
         margin=0.2,
@@ -160,7 +160,8 @@ attackers = [*among_themselves, *taught]
 
 # %% [markdown]
 # ## Differences in leakage, by attack
-# A difference above 0 agrees with the reading note.
+# A difference above 0 agrees with the reading note. The deep network is `wrn16`, the shallow one
+# `cnn2`.
 
 # %%
 areas, found = {}, {}
@@ -193,7 +194,7 @@ report.against_paper(
     points,
     "order",
     hue="attack",
-    title=f"{shokri} finds {above} of 3 differences of the reading note significantly",
+    title=f"{shokri} finds {above} of the 3 differences significantly",
     xlabel="difference of AUC after training",
 )
 
@@ -206,9 +207,7 @@ for name in studies:
         area = audit.mean_ci(areas[name, attack], design_effect=effects[attack])
         row[f"AUC of {attack}"] = area
     rows.append(row)
-shadows = (
-    "Each half of the networks is attacked without the other: fewer shadow models than elsewhere"
-)
+shadows = "Each half of the networks is attacked without the other half"
 report.table(
     rows,
     caption=f"{shadows}. {networks} networks of each, {few} of {shallow} and {deep}",
@@ -217,7 +216,9 @@ report.table(
 
 # %% [markdown]
 # ## Agreement of attacks on which samples are vulnerable
-# Each attack gives each sample a TPR minus FPR, in each of two halves of the networks.
+# Each attack gives each sample a TPR minus FPR: how often it calls the sample a member of networks
+# that trained on it, minus the same for other networks. This is done in each of two halves of the
+# networks.
 
 # %%
 first = {attack: over_time.joined_by_rank(found[data, attack][0]) for attack in attackers}
@@ -253,8 +254,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Only two of Shokri's nets are trained for each kind of network; the variance of their
-# AUC is multiplied by `retraining` for this. The deep network differs from the shallow one in more
+# **Limits.** Only two of Shokri's nets are trained for each kind of network; so the variance of their
+# AUC is multiplied by a factor (`retraining`). The deep network differs from the shallow one in more
 # than depth: the page on architecture separates them. Nothing is compared at an equal
 # generalization gap.
 

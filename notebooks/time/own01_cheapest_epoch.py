@@ -7,21 +7,22 @@
 # ---
 
 # %% [markdown]
-# # Can we know early which samples will be exposed?
+# # Does the early loss predict which samples will be exposed?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that early exposure "creates a
 # crucial opportunity for proactive intervention" (section on early exposure). It names no signal
-# and no intervention: this page is ours.
+# and no intervention. We test a signal, the loss, and an intervention, early stopping.
 #
 # **Setup.** A sample's *exposure* is LiRA's TPR minus FPR: how often LiRA calls the sample a member
 # of networks that trained on it, minus the same for other networks. The *most exposed* tenth of the
-# samples is chosen after training. The early signal is the mean loss of a few other networks
-# (*judges*). n counts pairs of networks with complementary members.
+# samples is chosen after training. The early signal is the mean loss of other networks (*judges*)
+# that trained on the sample. n counts pairs of networks; each sample is a member of one network of a
+# pair.
 #
 # **Controls.** Signal and exposure share no shadow model.
 #
 # 1. *LiRA at the same epoch*, on other networks, as the signal (decides the first answer).
-# 2. *All samples* (decides the second answer): early stopping lowers everyone's exposure.
+# 2. *All samples* (decides the second answer): early stopping lowers the exposure of all samples.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -63,8 +64,8 @@ ours = "our question"
 claims = report.claims(
     report.Claim(
         "beyond_attack",
-        f"The loss until epoch {cheap} predicts final exposure better than LiRA at epoch {cheap}",
-        fails=f"The loss until epoch {cheap} predicts final exposure worse than LiRA at epoch "
+        f"The mean loss until epoch {cheap} predicts final exposure better than LiRA at epoch {cheap}",
+        fails=f"The mean loss until epoch {cheap} predicts final exposure worse than LiRA at epoch "
         f"{cheap}",
         quantity=f"{correlation}: {of_judges} minus LiRA at epoch {cheap}",
         above=0.0,
@@ -75,8 +76,8 @@ claims = report.claims(
     ),
     report.Claim(
         "like_final_attack",
-        f"The loss until epoch {cheap} predicts final exposure as well as LiRA after training, "
-        "within .1",
+        f"The mean loss until epoch {cheap} predicts final exposure as well as LiRA after "
+        "training (difference of rank correlations below .1)",
         quantity=f"{correlation}: {of_judges} minus LiRA after training",
         within=0.1,
         ours=ours,
@@ -97,7 +98,8 @@ claims = report.claims(
         "samples",
         fails=f"Stopping at epoch {stop} removes a smaller part of the exposure of {exposed} than "
         "of all samples",
-        quantity=f"part of the final exposure left at epoch {stop}: most exposed minus all samples",
+        quantity=f"exposure at epoch {stop}, as a part of the exposure after training: most exposed "
+        "minus all samples",
         below=0.0,
         margin=0.1,
         ours="our control",
@@ -152,7 +154,7 @@ at_cheap, at_stop = after.index(cheap), after.index(stop)
 
 # %% [markdown]
 # ## Signals by epoch
-# The loss is the mean until an epoch; LiRA attacks other networks at that epoch.
+# The loss is the mean until an epoch. LiRA attacks other networks at that epoch.
 
 # %%
 names = {"attack": "LiRA on other networks", all_judges: all_judges, few_judges: few_judges}
@@ -166,8 +168,8 @@ report.curves(
     points,
     "epoch",
     hue="signal",
-    null=0.0,
-    level="chance",
+    reference=0.0,
+    reference_label="chance",
     title=f"Until epoch {cheap} the loss predicts final exposure {effect} than LiRA",
     ylabel="rank correlation with final exposure",
 )
@@ -200,15 +202,15 @@ for group, left in groups.items():
     for epoch, value in zip(after, left, strict=True):
         points.append({"samples": group, "epoch": epoch, "value": value})
 protects = exposure.left_difference[at_stop]
-words = "a larger part of it", "a smaller part of it", "no significantly smaller part"
+words = "a larger part", "a smaller part", "no significantly smaller part"
 effect = report.effect(protects, *words)
 report.curves(
     points,
     "epoch",
     hue="samples",
-    null=1.0,
-    level="exposure after training",
-    title=f"At epoch {stop}, the most exposed samples have {effect} than all samples",
+    reference=1.0,
+    reference_label="exposure after training",
+    title=f"At epoch {stop}, the most exposed samples have {effect} of their exposure",
     ylabel="part of the final exposure",
 )
 
@@ -238,7 +240,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** LiRA at an early epoch is a weak rival, as little leaks by then; so the second claim
+# **Limits.** LiRA at an early epoch is a weak rival, because little leaks by then. So one claim
 # compares the loss with LiRA after training. What early stopping leaves depends on the epoch and on
 # LiRA's threshold. Judges train on more of the pool than attacked networks do.
 

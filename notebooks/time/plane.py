@@ -15,13 +15,14 @@
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
 # member of networks that trained on it, minus the same for other networks. The *vulnerability
-# plane* shows both rates, at several epochs. n counts pairs of networks with complementary members.
+# plane* shows both rates, at several epochs. n counts pairs of networks; each sample is a member of
+# one network of a pair.
 #
 # **Controls.**
 #
 # 1. *Equal gap in loss* (decides the second answer): networks on harder data have a wider gap (loss
 #    on non-members minus loss on members), which alone could explain the leakage.
-# 2. *Permuted membership*: the same attack where there is nothing to find.
+# 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
@@ -69,8 +70,8 @@ claims = report.claims(
     ),
     report.Claim(
         "more_on_harder",
-        "After training, samples are more vulnerable on the harder data",
-        fails="After training, samples are less vulnerable on the harder data",
+        "After training, samples are more vulnerable on the harder data than on the simpler data",
+        fails="After training, samples are less vulnerable on the harder data than on the simpler data",
         quantity=f"{vulnerability} after training: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
@@ -82,9 +83,11 @@ claims = report.claims(
     ),
     report.Claim(
         "at_equal_gap",
-        "At an equal gap in loss, samples are more vulnerable on the harder data",
-        fails="At an equal gap in loss, samples are less vulnerable on the harder data",
-        quantity=f"{vulnerability} at the smaller of the two final gaps in loss: {harder_minus_simpler}",
+        "At an equal gap in loss, samples are more vulnerable on the harder data than on the simpler "
+        "data",
+        fails="At an equal gap in loss, samples are less vulnerable on the harder data than on the "
+        "simpler data",
+        quantity=f"{vulnerability} at an equal gap in loss: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -127,7 +130,7 @@ loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %% [markdown]
 # ## The vulnerability plane
-# On the diagonal nothing leaks.
+# On the diagonal nothing leaks: TPR and FPR are equal. Colour counts the samples of a cell.
 
 # %%
 measure = trajectories.mean_advantage
@@ -141,7 +144,7 @@ report.planes(
 
 # %% [markdown]
 # ## Equal gap in loss
-# A line joins the epochs on one data set. Compare points of the two lines with the same gap.
+# A line joins the epochs on one data set. Compare two points with the same gap.
 
 # %%
 above = {name: over_time.jackknife(measure, each, rule=rate) for name, each in found.items()}
@@ -161,9 +164,9 @@ report.tradeoff(
     "gap",
     "vulnerability",
     hue="data",
-    null=0.0,
-    level="no leak",
-    better="",
+    reference=0.0,
+    reference_label="no leak",
+    corner_label="",
     title=f"At an equal gap in loss, TPR minus FPR is {effect} on {data}",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
@@ -206,7 +209,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** Two data sets differ in more than difficulty, and this is one pair of them. At an
 # equal gap the networks on the harder data are read at an earlier epoch. The gap is itself a trace
-# of membership, so this control may remove part of the leakage. The page on complexity and speed
+# of membership, so the comparison at an equal gap may remove part of the leakage. The page on complexity and speed
 # attacks the same networks: its answers are not independent of these.
 
 # %% [markdown]

@@ -164,7 +164,7 @@ words = "significantly raises", "significantly lowers", "does not significantly 
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     facet=None,
-    null=None,
+    reference=None,
     title=f"{high:.0%} sparsity {report.effect(accuracy, *words)} test accuracy, "
     f"{moderate:.0%} {report.effect(leak, *words)} the AUC",
     xlabel="test accuracy",
@@ -192,7 +192,7 @@ report.profile(
     rows,
     "sparsity",
     hue="samples",
-    null=None,
+    reference=None,
     title=f"Taylor pruning to {high:.0%} sparsity {report.effect(test_loss, *words)} the test loss",
     xlabel="sparsity",
     ylabel="cross-entropy, nats",

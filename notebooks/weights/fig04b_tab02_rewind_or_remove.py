@@ -205,8 +205,8 @@ report.profile(
     rows,
     "r",
     hue="variant",
-    null=comparison.accuracy(scratch).value,
-    level=scratch,
+    reference=comparison.accuracy(scratch).value,
+    reference_label=scratch,
     title=f"Removing {percent(smallest)} of the weights costs {-100 * crash.value:.0f} points, "
     f"or {-100 * kept.value:.0f} if norm weights stay",
     xlabel="r, share of the weights",

@@ -13,13 +13,16 @@
 # "best privacy resilience against both attacks" (section 5.2).
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss, HAMP or CCL.
-# Each defence also trains *from scratch*, without CWRF. The attacks are LiRA and RMIA.
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
+# near a target), HAMP (asks for outputs of high entropy) or CCL (adds a concave term to the loss).
+# Fig. 5a also has each defence *from scratch*, without CWRF, and no defence. *Best* means more
+# accurate than no defence, and leaking less than all others of Fig. 5a to both attacks, LiRA and
+# RMIA.
 #
 # **Controls.**
 #
 # 1. *HAMP converges*: its outputs reach the entropy that it asks for (table of all networks).
-# 2. *Nothing rewound*: the same defences after cross-entropy, for the same number of epochs.
+# 2. *Nothing rewound*: each defence retrains all weights, for the same number of epochs.
 # 3. *Early stopping* of ordinary training *at matched AUC*: test accuracies are compared where LiRA
 #    has the same AUC on both networks.
 
@@ -77,9 +80,9 @@ claims = report.claims(
     report.Claim(
         "hamp_leak",
         "HAMP inside CWRF leaks less to LiRA and to RMIA than every other network of Fig. 5a",
-        fails="To LiRA or to RMIA, another network of Fig. 5a leaks less than HAMP inside CWRF",
-        quantity="AUC: HAMP inside CWRF minus another network of Fig. 5a, for the network "
-        "and attack with the largest difference",
+        fails="HAMP inside CWRF leaks more to LiRA or to RMIA than another network of Fig. 5a",
+        quantity="AUC: HAMP inside CWRF minus the network of Fig. 5a that leaks least (LiRA or "
+        "RMIA, whichever difference is larger)",
         below=0.0,
         margin=0.02,
         paper="Fig. 5a",
@@ -149,7 +152,7 @@ comparison = lab.compare(
 # %% [markdown]
 # ## Accuracy and leakage (Fig. 5a)
 # A network that lies lower and more to the right is better. The line joins epochs of ordinary
-# training; its last point is a longer training.
+# training; its last point is a longer training. The title compares HAMP with no defence.
 
 # %%
 ours = [(name, inside) for name in defences]
@@ -158,9 +161,8 @@ line = [*comparison.checkpoints[plain], plain]
 best = ("HAMP", inside)
 gained = comparison.accuracy_difference(best, plain)
 leaked = comparison.contrast(best, plain, "LiRA")
-more, less = "significantly more", "significantly less"
-accuracy = report.effect(gained, more, less, "not significantly more")
-leakage = report.effect(leaked, more, less, "not significantly less")
+words = "significantly raises", "significantly lowers", "does not significantly change"
+accuracy, leakage = report.effect(gained, *words), report.effect(leaked, *words)
 plane = []
 for name in defences:
     lines = {"no defence, by epoch": line}
@@ -168,8 +170,8 @@ for name in defences:
     plane += comparison.plane(lines, "LiRA", panel=name)
 report.tradeoff(
     plane,
-    null=None,
-    title=f"HAMP inside CWRF is {accuracy} accurate and leaks {leakage} than no defence",
+    reference=None,
+    title=f"HAMP inside CWRF {accuracy} test accuracy and {leakage} the AUC",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
@@ -251,8 +253,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** Each defence has one strength, and one share of weights is rewound: our copy of the
 # paper's text lacks its own. A fully connected network has no normalisation layers, which hold many
-# of the most vulnerable weights in a ResNet (`own03`). A defence can reach what it trains for and
-# still leak more than no defence.
+# of the most vulnerable weights in a ResNet (page `own03`). A defence can reach what it trains for
+# and still leak more than no defence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,22 +7,22 @@
 # ---
 
 # %% [markdown]
-# # Does CWRF give a defence a better trade-off of accuracy and leak?
+# # Does CWRF make a defence more accurate at matched AUC?
 #
 # **The paper.** Fang & Kim (2026), Fig. 8: "plugging CWRF shows consistent advantages by combining
 # a privacy-training approach" (appendix C.3; CIFAR-100, ResNet18).
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss or CCL, at one
-# strength or more. Verdicts are on the mean over all strengths. *At matched AUC*: test accuracies
-# are compared where the attack RMIA has the same AUC on both networks.
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
+# near a target) or CCL (adds a concave term to the loss). *From scratch* means without CWRF. *At
+# matched AUC*: test accuracies are compared where the attack RMIA has the same AUC on both
+# networks. Where a defence has several strengths, verdicts are on their mean.
 #
 # **Controls.** Shadow models go through all trainings of their target.
 #
-# 1. *Nothing rewound* (decides the second answer): the same two trainings, for the same number of
-#    epochs.
+# 1. *Nothing rewound*: the same two trainings, for the same number of epochs.
 # 2. *Early stopping* of the training with cross-entropy.
-# 3. *Other shares* of rewound weights, at the end of the page.
+# 3. *Other shares* of rewound weights: see "Robustness".
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-100
@@ -78,8 +78,8 @@ claims = report.claims(
     better_curve("CCL"),
     report.Claim(
         "rewinding",
-        "At matched AUC, defences inside CWRF are more accurate than with nothing rewound",
-        fails="At matched AUC, defences inside CWRF are less accurate than with nothing rewound",
+        "At matched AUC, rewinding vulnerable weights makes the defences more accurate",
+        fails="At matched AUC, rewinding vulnerable weights makes the defences less accurate",
         quantity="test accuracy at matched AUC of RMIA: inside CWRF minus nothing rewound, mean of "
         "RelaxLoss and CCL",
         above=0.0,
@@ -159,7 +159,7 @@ stopping = comparison.early_stopping(judged, "RMIA")
 # %% [markdown]
 # ## Accuracy and leak (Fig. 8)
 # A network that lies lower and more to the right is better. Lines join the strengths of a defence,
-# or the epochs of early stopping.
+# or the epochs of early stopping. The title compares CWRF with nothing rewound.
 
 # %%
 points = []
@@ -170,7 +170,7 @@ for defence in defences:
 words = "significantly raises", "significantly lowers", "does not significantly change"
 report.tradeoff(
     points,
-    null=None,
+    reference=None,
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
     title=f"At matched AUC, rewinding vulnerable weights {report.effect(rewinding, *words)} "
@@ -240,7 +240,6 @@ report.table(rows, caption="Last column: at matched AUC of RMIA", fold="Shares o
 
 # %% [markdown]
 # ## Robustness: early stopping against itself
-# Each epoch of the undefended network is compared with the line through its other epochs. It gains
 # Each epoch of the undefended network is compared with the line through its other epochs. The true
 # difference is 0, so another value is the error of such a comparison.
 
@@ -252,8 +251,8 @@ report.table(
 # %% [markdown]
 # **Limits.** Our copy of the paper's text lacks its strengths and its share of rewound weights;
 # three shares are tried, at one strength. HAMP, the paper's third defence, is left out: in `quick`
-# it does not lower the AUC from scratch (`tab03`). CCL is stronger here than in its authors'
-# example: that strength changes nothing in `quick`.
+# it does not lower the AUC from scratch (page `tab03_cifar10`). CCL is stronger here than in its
+# authors' example, whose strength has no effect in `quick`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,23 +7,24 @@
 # ---
 
 # %% [markdown]
-# # Do the updates of the vulnerability score expose members?
+# # Do the vulnerability score's updates expose members that they do not see?
 #
 # **The paper.** Fang & Kim (2026) sum the vulnerability score of a weight over some tens of
 # updates. In these, "the fine-tuned model can maintain accuracy on … while losing accuracy on … as
 # much as possible" (section 4.1): it maintains accuracy on members, and loses accuracy on
 # non-members, the reference samples.
 #
-# **Setup.** The updates fit members, and push the outputs on reference samples back to those of the
-# untrained network (the *divergence*). The score is meant to show the weights that serve members
-# alone, but the updates may also memorize the members that they see. *Seen members* are one half of
-# the members, on which the updates train; *unseen members* are the other half. The leak is the AUC
-# with which the confidence separates members from non-members that the network never saw.
+# **Setup.** The updates fit members. They also push the outputs on reference samples towards those
+# of the untrained network: this term of the loss is the *divergence*. The score is meant to find
+# weights that serve members alone, but the updates may also memorize the members that they see.
+# *Seen members* are the half of the members on which the updates train; *unseen members* are the
+# other half. The leak is the AUC with which the confidence separates members from non-members that
+# the network never saw.
 #
 # **Controls.**
 #
-# 1. *Unseen members* decide both answers.
-# 2. *Updates without the divergence*, for members alone. They give the learnability score.
+# 1. *Unseen members*: the updates cannot memorize them.
+# 2. *Updates without the divergence*, on members alone. They give the learnability score.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated
@@ -69,8 +70,8 @@ quote = (
 claims = report.claims(
     report.Claim(
         "unseen_members",
-        "The score's updates raise the AUC of members that they do not see (unseen members)",
-        fails="The score's updates lower the AUC of members that they do not see (unseen members)",
+        "The score's updates raise the AUC of unseen members",
+        fails="The score's updates lower the AUC of unseen members",
         quantity=f"AUC of unseen members: after {last} updates minus before",
         above=0.0,
         margin=0.02,
@@ -80,8 +81,8 @@ claims = report.claims(
     ),
     report.Claim(
         "seen_more",
-        "In the score's updates, seen members gain more AUC than unseen members",
-        fails="In the score's updates, seen members gain less AUC than unseen members",
+        "The score's updates raise the AUC of seen members more than that of unseen members",
+        fails="The score's updates raise the AUC of seen members less than that of unseen members",
         quantity=f"rise of the AUC in {last} updates: seen members minus unseen members",
         above=0.0,
         margin=0.02,
@@ -113,7 +114,7 @@ claims = report.claims(
     ),
     report.Claim(
         "beyond_learnability",
-        "Updates with the divergence leave unseen members a higher AUC than updates without it",
+        "The AUC of unseen members is higher after updates with the divergence than without it",
         quantity=f"AUC of unseen members after {last} updates: with the divergence minus without",
         above=0.0,
         margin=0.02,
@@ -192,7 +193,7 @@ report.profile(
     "updates",
     hue="kind",
     facet="of",
-    null=None,
+    reference=None,
     xlabel="number of updates",
     ylabel="AUC of the confidence",
     title=f"The score's updates {report.effect(rise, *words)} the AUC of unseen members",

@@ -19,7 +19,7 @@
 #
 # **Controls.**
 #
-# 1. *The leak is not measured*: a choice by the leak would choose the result of `tab03`.
+# 1. *The leak is not measured*: a choice by the leak would bias the page `tab03_cifar10`.
 # 2. *The whole grid* is shown, not only its nearest point.
 
 # %% tags=["parameters"]
@@ -48,8 +48,8 @@ claims = report.claims(
     report.Claim(
         "reached",
         "At the nearest point of the grid, networks reach the paper's accuracy within two points",
-        fails="At the nearest point of the grid, networks miss the paper's accuracy by at least "
-        "two points",
+        fails="At the nearest point of the grid, networks are at least two points from the paper's "
+        "accuracy",
         quantity=f"test accuracy at the nearest point of the grid minus the paper's {printed}",
         within=0.02,
         ours="our calibration against Tab. 3",
@@ -118,8 +118,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** In `quick` the data set is not CIFAR-10: the page only shows how far the small
-# networks of this folder are from the paper's. Other settings may give the same accuracy. The
-# nearest point is chosen on the networks that judge it.
+# networks of the pages on CWRF are from the paper's. Other settings may give the same accuracy. The
+# same networks choose the nearest point and are judged at it.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

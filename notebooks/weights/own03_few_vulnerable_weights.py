@@ -7,23 +7,22 @@
 # ---
 
 # %% [markdown]
-# # Does the privacy vulnerability sit in a few weights?
+# # Is the privacy vulnerability concentrated in a few weights?
 #
 # **The paper.** Fang & Kim (2026), abstract: "privacy vulnerability exists in a very small fraction
 # of weights", and "most of those weights also critically impact utility performance".
 #
 # **Setup.** Two scores of a weight sum |gradient × weight| over some updates of a trained network.
 # *Learnability*: the updates fit the members. *Vulnerability*: the updates fit the members, and
-# push the outputs on other samples back to those of the untrained network. The 5 % of weights with
-# the highest vulnerability are *most vulnerable*, those with the highest learnability *most
+# push the outputs on non-members towards those of the untrained network. The 5 % of weights with
+# the highest vulnerability are *most vulnerable*. The 5 % with the highest learnability are *most
 # critical*.
 #
-# **Controls.** No two scores that are compared share their batches.
+# **Controls.** Two scores that are compared come from different batches.
 #
-# 1. *Shuffled gradients* (decides the second answer): gradients are permuted among the weights of
-#    each layer. This shows the concentration that comes from layers and from the sizes of weights
-#    and gradients alone.
-# 2. *Chance in each layer*: learnability permuted within each layer.
+# 1. *Shuffled gradients*: gradients are permuted among the weights of each layer. The score then
+#    shows only how much layers, sizes of weights and sizes of gradients concentrate it.
+# 2. *Chance in each layer*: learnability is permuted within each layer.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated
@@ -70,7 +69,7 @@ from leak_atlas.recipe import (
     Vulnerability,
 )
 
-held = f"share of the score's sum in the top {top:.0%} of the weights"
+held = f"share of the score's sum that the {top:.0%} most vulnerable weights hold"
 common = (
     f"share of the {top:.0%} most vulnerable weights that are among the {top:.0%} most critical"
 )
@@ -80,7 +79,7 @@ claims = report.claims(
         f"The {top:.0%} most vulnerable weights hold more than half of the vulnerability score",
         fails=f"The {top:.0%} most vulnerable weights hold less than half of the vulnerability "
         "score",
-        quantity=f"{held}: vulnerability",
+        quantity=held,
         above=0.5,
         margin=0.1,
         paper="abstract, insight i",
@@ -91,11 +90,11 @@ claims = report.claims(
     ),
     report.Claim(
         "not_sizes",
-        f"The {top:.0%} most vulnerable weights hold more of the vulnerability score than with "
-        "shuffled gradients",
-        fails=f"The {top:.0%} most vulnerable weights hold less of the vulnerability score than "
-        "with shuffled gradients",
-        quantity=f"{held}: vulnerability minus vulnerability with shuffled gradients",
+        f"The top {top:.0%} of weights hold more of the vulnerability score than with gradients "
+        "shuffled",
+        fails=f"The top {top:.0%} of weights hold less of the vulnerability score than with "
+        "gradients shuffled",
+        quantity=f"{held}: as measured minus with gradients shuffled",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -115,8 +114,9 @@ claims = report.claims(
     ),
     report.Claim(
         "not_layers",
-        "The share of most vulnerable weights that are critical exceeds chance by over ten points",
-        quantity=f"{common}, minus the same by chance in each layer",
+        "The share of most vulnerable weights that are most critical exceeds chance by over ten "
+        "points",
+        quantity=f"{common}: as measured minus by chance in each layer",
         above=0.1,
         margin=0.05,
         ours="our control",
@@ -124,10 +124,10 @@ claims = report.claims(
     ),
     report.Claim(
         "as_itself",
-        "Two learnability scores share more of their top weights than learnability and "
-        "vulnerability share",
-        quantity=f"overlap of the top {top:.0%}: of two learnability scores minus of learnability "
-        "and vulnerability",
+        "Learnability shares more top weights with itself, from other batches, than with "
+        "vulnerability",
+        quantity=f"overlap of the top {top:.0%}: two learnability scores minus learnability and "
+        "vulnerability",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -165,7 +165,7 @@ comparison = lab.compare({"network": study.ordinary}, {}, also=steps)
 
 # %% [markdown]
 # ## How few weights hold the score
-# Weights are sorted by a score from other batches.
+# Weights are sorted by the same kind of score, from other batches. *Magnitude* is |weight|.
 
 # %%
 score = {}
@@ -203,11 +203,11 @@ report.curves(
     rows,
     "share of the weights",
     hue="score",
-    log="x",
+    log_x=True,
     diagonal=True,
-    level="all weights equal",
-    title=f"The {top:.0%} most vulnerable weights hold {most.value:.0%} of the score; "
-    f"with shuffled gradients {np.mean(held_by('shuffled gradients', top)):.0%}",
+    reference_label="all weights equal",
+    title=f"The top {top:.0%} of weights hold {most.value:.0%} of the score, "
+    f"with gradients shuffled {np.mean(held_by('shuffled gradients', top)):.0%}",
     xlabel="share of the weights, largest scores first",
     ylabel="share of the score's sum",
 )
@@ -245,8 +245,8 @@ report.profile(
     rows,
     "top",
     hue="overlap of",
-    null=None,
-    title=f"{real.mean():.0%} of the {top:.0%} most vulnerable weights are critical, "
+    reference=None,
+    title=f"{real.mean():.0%} of the {top:.0%} most vulnerable weights are most critical, "
     f"by chance {chance.mean():.0%}",
     xlabel="share of the weights that counts as most vulnerable or critical",
     ylabel="overlap",
@@ -304,9 +304,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A score is no leak: `fig04b` rewinds the most vulnerable weights, and `own01` tests
-# what the updates of the score do. The paper does not say how small "a very small fraction" is; it
-# rewinds at most 5 %.
+# **Limits.** A score is no leak: the page `fig04b_tab02_rewind_or_remove` rewinds the most
+# vulnerable weights, and `own01_score_at_work` tests what the updates of the score do. The paper
+# does not say how small "a very small fraction" is; it rewinds at most 5 %.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,14 +13,15 @@
 # of privacy risks under LiRA" (section 5.2; CIFAR-10, ViT).
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss or PAST. Without
-# CWRF, RelaxLoss trains from scratch; PAST is a fine-tuning and starts from an ordinary network.
-# Shadow models go through all trainings of their target.
+# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
+# near a target) or PAST (penalizes weights that affect privacy). Without CWRF, RelaxLoss trains
+# from scratch; PAST fine-tunes an ordinary network. Shadow models go through all trainings of their
+# target.
 #
 # **Controls.**
 #
-# 1. *Nothing rewound* (decides the second answer): the same two trainings, for the same number of
-#    epochs.
+# 1. *Nothing rewound*: the same two trainings, for the same number of epochs. For PAST this is the
+#    same as without CWRF.
 # 2. *The defence works*: a defence that does not lower the AUC of LiRA without CWRF is not tested.
 
 # %% tags=["parameters"]
@@ -91,8 +92,8 @@ claims = report.claims(
     report.Claim(
         "accuracy",
         "In a ViT, RelaxLoss and PAST lose less than two points of test accuracy inside CWRF",
-        quantity="test accuracy: inside CWRF minus without CWRF; RelaxLoss or PAST, "
-        "whichever loses more",
+        quantity="test accuracy of RelaxLoss or PAST (whichever loses more): inside CWRF minus "
+        "without CWRF",
         above=-0.02,
         margin=0.02,
         paper="Tab. 3",
@@ -220,9 +221,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Each defence has one strength and one share of rewound weights: the paper chose the
-# share by a grid. HAMP and CCL are judged on convolutional networks (`tab03_cifar10`); DP-SGD is
-# left out where `noise` is 0. Where the networks did not train as required, or a defence does not
-# work, a verdict is no evidence against the paper.
+# share by a grid. The page `tab03_cifar10` judges HAMP and CCL, on convolutional networks. DP-SGD
+# is left out where the parameter `noise` is 0. If the networks did not train as required, or if a
+# defence does not lower the AUC, a verdict is no evidence against the paper.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -121,7 +121,7 @@ def test_blindmi_uses_no_shadow_models() -> None:
     models = Setup(Data(pixels=8), design, Model("resnet10", width=2), Schedule(2, 32), 3).trained()
     attack = models.attack(BlindMI(), targets=1, shadows=models)
     assert {step.of for step in attack.parents()} == {models[0]}
-    assert not attack.crossed
+    assert not attack.targets_are_shadows
     found = lab.realize(attack, Generated(models[0]))
     assert found[attack]["scores"].shape == (1, 80)
     assert found[attack]["thresholds"].tolist() == [0]

@@ -176,4 +176,4 @@ def test_targets_that_are_each_others_shadows_need_the_wider_interval() -> None:
         intervals = [audit.mean_ci(row, design_effect=design_effect) for row in areas]
         return float(np.mean([one.low <= 0.5 <= one.high for one in intervals]))
 
-    assert coverage(1.0) < 0.9 < 0.92 < coverage(LiRA().crossing)
+    assert coverage(1.0) < 0.9 < 0.92 < coverage(LiRA().max_design_effect)

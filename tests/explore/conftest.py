@@ -9,7 +9,8 @@ from typing import Any
 
 import vl_convert
 
-from leak_atlas.explore.instrument import VEGA_LITE, figure
+from leak_atlas.explore.description import figure
+from leak_atlas.report.live import VEGA_LITE
 
 
 def text(markup: str) -> str:

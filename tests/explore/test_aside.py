@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from leak_atlas import lab
-from leak_atlas.explore import aside, layers
+from leak_atlas.explore import aside
+from leak_atlas.explore.instrument import Instrument
+from leak_atlas.explore.layers import Layers
 from leak_atlas.explore.setting import Setting
 from leak_atlas.recipe import Data, Halves, Model, Schedule
 from tests.explore.conftest import text
@@ -43,7 +45,7 @@ async def longest() -> float:
 
 def test_a_kernel_answers_while_costs_are_counted_and_networks_trained(own_outputs: Any) -> None:
     async def use() -> None:
-        app = layers.explorer(TINY, TINY.but("stage-4 stride", 1))
+        app = Instrument(Layers(TINY, TINY.but("stage-4 stride", 1)))
         assert "counting what it costs" in app.offer.cost.value
         watch = asyncio.create_task(longest())
         await until(lambda: app.offer.train.description)
@@ -110,12 +112,12 @@ def test_an_interrupt_of_a_cell_ends_no_process_aside(own_outputs: Any) -> None:
 
 
 def test_the_cell_that_is_exported_shows_the_same(own_outputs: Any) -> None:
-    app = layers.explorer(TINY, TINY)
+    app = Instrument(Layers(TINY, TINY))
     assert app.code == "app.choose()"
     app.choose(A_width="4", B_stage4_stride="1")
     app.export.click()
     assert app.code in text(app.links.value) and app.code.count("=") == 2
-    again: dict[str, Any] = {"app": layers.explorer(TINY, TINY)}
+    again: dict[str, Any] = {"app": Instrument(Layers(TINY, TINY))}
     exec(app.code, again)
     assert again["app"].state == app.state
     app.choose(parts="blocks")

@@ -12,16 +12,18 @@ from PIL import Image
 
 from leak_atlas import BadInput
 from leak_atlas.engine import store
-from leak_atlas.explore import charts, instrument
-from leak_atlas.explore.instrument import Choice, Description, Instrument, Pointer
+from leak_atlas.explore import charts, vega
+from leak_atlas.explore.description import Choice, Description, Pointer, figure
+from leak_atlas.explore.instrument import Instrument
 from leak_atlas.recipe import Anatomy, Data, Model
+from leak_atlas.report.live import VEGA_LITE
 from tests.explore.conftest import text
 
 
 class Toy(Description):
     """Stages of a network by width; what is stored of a width is a number."""
 
-    name, title, question, hint = "toy", "A toy", "Which?", "Point at a cell."
+    name, hint = "toy", "Point at a cell."
     choices = (
         Choice("A_width", {"4": 4, "8": 8, "patch": 0}, "4", side="A", label="width"),
         Choice("B_width", {"4": 4, "8": 8}, "8", side="B", label="width", more=True),
@@ -57,10 +59,10 @@ class Toy(Description):
         return [f"{len(rows.get('cells', []))} cells, epoch {state.get('epoch')}."]
 
     def chart(self, state: dict[str, Any], rows: Any, narrow: bool) -> dict[str, Any]:
-        cell = charts.selection("cell", "rect", epoch=state["epoch"])
-        axes = charts.by("epoch:O"), charts.by("part:N")
-        shown = charts.heat(charts.rows("cells"), [cell], *axes, "datum.part", width=100)
-        return charts.page([charts.side_by_side({"A: toy": shown}, narrow)], "a toy")
+        cell = vega.selection("cell", "rect", epoch=state["epoch"])
+        axes = vega.by("epoch:O"), vega.by("part:N", sort=["stem"])
+        shown = charts.heat(vega.rows("cells"), [cell], *axes, "datum.part", 100)
+        return vega.page([{"A: toy": shown}], narrow, "a toy")
 
 
 def put(width: int) -> None:
@@ -75,8 +77,12 @@ def app(own_outputs: Any) -> Instrument:
 
 
 def test_an_option_says_whether_it_is_stored(app: Instrument) -> None:
-    assert app._lists["A_width"].options == (("● 4", "4"), ("○ 8", "8"), ("○ patch", "patch"))
-    assert app._lists["B_width"].options == (("● 4", "4"), ("○ 8", "8"))
+    assert app.controls.lists["A_width"].options == (
+        ("● 4", "4"),
+        ("○ 8", "8"),
+        ("○ patch", "patch"),
+    )
+    assert app.controls.lists["B_width"].options == (("● 4", "4"), ("○ 8", "8"))
 
 
 def test_the_state_goes_to_a_cell_and_back(app: Instrument) -> None:
@@ -109,13 +115,13 @@ def test_what_is_missing_is_offered(app: Instrument) -> None:
 
 
 def test_the_browser_gets_nothing_before_it_asks(app: Instrument) -> None:
-    sent = app._script.outputs[0]["data"]["text/html"]
+    sent = app.browser.script.outputs[0]["data"]["text/html"]
     assert len(sent) < 2000
-    app._text.value = json.dumps({"ask": "script"})
-    sent = app._script.outputs[0]["data"]["text/html"]
+    app.browser.text.value = json.dumps({"ask": "script"})
+    sent = app.browser.script.outputs[0]["data"]["text/html"]
     assert "window.leakAtlas ??=" in sent and '"auc": 0.6' in sent
     assert sent.count("</script") == 1
-    app._text.value = json.dumps({"epoch": 1})
+    app.browser.text.value = json.dumps({"epoch": 1})
     assert app.state["epoch"] == 1 and "epoch 1" in text(app.says.value)
 
 
@@ -136,7 +142,7 @@ def test_numbers_are_exported_without_lists(app: Instrument) -> None:
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_a_figure_is_valid_and_holds_no_data(app: Instrument, narrow: bool) -> None:
-    shown = instrument.figure(app.of, app.state, app.rows)["narrow" if narrow else "wide"]
+    shown = figure(app.of, app.state, app.rows)["narrow" if narrow else "wide"]
     assert "0.6" not in json.dumps(shown)
-    signals = vl_convert.vegalite_to_vega(shown, vl_version=instrument.VEGA_LITE)["signals"]
+    signals = vl_convert.vegalite_to_vega(shown, vl_version=VEGA_LITE)["signals"]
     assert "cell_epoch" in {each["name"] for each in signals}

@@ -11,12 +11,15 @@ import vl_convert
 
 from leak_atlas import BadInput
 from leak_atlas.engine import store
-from leak_atlas.explore import charts, instrument, layers
+from leak_atlas.explore import records
+from leak_atlas.explore.description import figure
 from leak_atlas.explore.instrument import Instrument
+from leak_atlas.explore.layers import Layers
 from leak_atlas.explore.probe import BOTH, FIELDS, MEASURES, ONE, SHOWN
 from leak_atlas.explore.setting import FACTORS, Setting
 from leak_atlas.localization import disparity
 from leak_atlas.recipe import CrossEntropy, Data, Halves, Model, RelaxLoss, Schedule
+from leak_atlas.report.live import VEGA_LITE
 from tests.explore.conftest import text
 
 STAGES = ["stem", "stage1", "stage2", "stage3", "stage4", "head"]
@@ -76,7 +79,7 @@ def put(setting: Setting, start: int, shift: float = 1.0) -> None:
 def app(own_outputs: Any) -> Instrument:
     put(FIRST, 0)
     put(SECOND, 100, 0.0)
-    return layers.explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
+    return Instrument(Layers(FIRST, SECOND, MOMENTS, OBJECTIVES))
 
 
 def cell(app: Instrument, **place: Any) -> dict[str, Any]:
@@ -112,7 +115,7 @@ def test_a_cell_says_what_it_means(app: Instrument) -> None:
 
 def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
     pair = result(0, STAGES, 1.0)
-    means = charts.ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
+    means = records.ranks(pair["euclidean"], pair["seen_b"])[:, ~pair["seen_b"]].mean(axis=1) / 100
     aucs = disparity.areas([pair["euclidean"]], [pair["seen_b"]])[0]
     assert means == pytest.approx(aucs)
 
@@ -120,7 +123,7 @@ def test_the_mean_rank_of_unseen_samples_is_the_auc() -> None:
 def test_pictures_are_those_that_carry_the_cell(app: Instrument) -> None:
     found = cell(app)
     pairs = [result(i, STAGES, 1.0) for i in range(3)]
-    placed = np.array([charts.ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
+    placed = np.array([records.ranks(p["euclidean"], p["seen_b"])[4] for p in pairs])
     unseen = ~np.array([p["seen_b"] for p in pairs])
     mean = np.ma.masked_array(placed, ~unseen).mean(axis=0).filled(-1)
     assert found["rank"] == pytest.approx(sorted(mean, reverse=True)[:SHOWN], abs=0.51)
@@ -153,28 +156,28 @@ def test_a_side_that_is_not_stored_is_said_and_the_other_shown(app: Instrument) 
 
 def test_an_epoch_that_is_not_stored_has_no_column(app: Instrument) -> None:
     store.discard(FIRST.distances()[0].key)
-    app = layers.explorer(FIRST, SECOND, MOMENTS, OBJECTIVES)
+    app = Instrument(Layers(FIRST, SECOND, MOMENTS, OBJECTIVES))
     own = [row for row in app.rows["cells"] if row["side"] == "A" and row["measure"] == "distance"]
     assert {row["epoch"] for row in own} == {5}
 
 
 def test_a_choice_that_means_nothing_here_is_not_shown(app: Instrument) -> None:
-    assert app._lists["A_patch"].layout.display == "none"
+    assert app.controls.lists["A_patch"].layout.display == "none"
     with pytest.raises(BadInput, match="did you mean 'resnet18'"):
         app.choose(A_architecture="resnet8")
 
 
 @pytest.mark.parametrize("narrow", ["wide", "narrow"])
 def test_the_figure_is_valid(app: Instrument, narrow: str) -> None:
-    shown = instrument.figure(app.of, app.state, app.rows)
+    shown = figure(app.of, app.state, app.rows)
     assert len(json.dumps(shown["rows"])) < 700_000
-    compiled = vl_convert.vegalite_to_vega(shown[narrow], vl_version=instrument.VEGA_LITE)
+    compiled = vl_convert.vegalite_to_vega(shown[narrow], vl_version=VEGA_LITE)
     signals = {each["name"] for each in compiled["signals"]}
     assert {each["signal"] for each in shown["pointers"]} <= signals
 
 
 def test_every_factor_can_be_chosen_on_either_side() -> None:
-    offered = {each.name for each in layers.Layers(FIRST, SECOND).choices}
+    offered = {each.name for each in Layers(FIRST, SECOND).choices}
     assert len(offered) == 2 * len(FACTORS) + 1
 
 

@@ -132,13 +132,13 @@ def test_what_is_removed_of_a_stage_counts_its_weights(app: Instrument) -> None:
     found = {row["part"]: row for row in app.rows["layers"] if row["at"] == 0.6}
     assert found["stem"]["removed"] == 50 and found["head"]["removed"] == 0
     assert found["stage1"]["removed"] == pytest.approx(100 * 120 / 210, abs=0.01)
-    assert found["stage1"]["meaning"] == "60 % of its filters are removed whole"
+    assert found["stage1"]["meaning"] == "60 % of its filters are removed entirely"
 
 
 def test_what_is_missing_is_offered(app: Instrument) -> None:
     assert app.offer.train.description.startswith("train")
     assert "B at sparsity 0.6: not trained yet" in text(app.says.value)
-    marked = [label for label, _ in app._lists["A_defence"].options if "●" in label]
+    marked = [label for label, _ in app.controls.lists["A_defence"].options if "●" in label]
     assert marked == ["● Base"]
 
 

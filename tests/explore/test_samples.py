@@ -10,7 +10,7 @@ from leak_atlas import BadInput, audit
 from leak_atlas.data import designs, readers
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
-from leak_atlas.explore.exposed import exposed_ranks
+from leak_atlas.explore.exposed import MEMBERS, OTHERS, Scores, mean_ranks
 from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.samples import BASE, RANDOM, WINDOW, Samples
 from leak_atlas.explore.shelf import Measured
@@ -124,11 +124,13 @@ def test_who_is_in_the_window_is_who_is_trained_on(order: Any) -> None:
 
 def test_the_mean_exposure_of_members_is_the_auc() -> None:
     scored, index = attack(BITS, 1.0), ranking(BITS)["index"]
-    shares, as_member, otherwise = exposed_ranks(scored, index)
+    exposed = Scores.of(scored, index)
+    shares = exposed.ranks()
+    means = mean_ranks(exposed, shares)
     in_pool = member_ranks(BITS, ranking(BITS)) > 0
-    means = shares.mean(axis=1, where=in_pool)
-    np.testing.assert_allclose(means, 100 * audit.auc(scored["scores"], scored["member"]))
-    assert np.nanmean(as_member) > 70 and np.nanmean(otherwise) == pytest.approx(50, abs=5)
+    areas = shares.mean(axis=1, where=in_pool)
+    np.testing.assert_allclose(areas, 100 * audit.auc(scored["scores"], scored["member"]))
+    assert np.nanmean(means[MEMBERS]) > 70 and np.nanmean(means[OTHERS]) == pytest.approx(50, abs=5)
 
 
 def test_a_member_has_its_rank_its_score_and_its_exposure(app: Instrument) -> None:
@@ -136,7 +138,8 @@ def test_a_member_has_its_rank_its_score_and_its_exposure(app: Instrument) -> No
     classes = {row["sample"]: row["class"] for row in app.rows["pictures"]}
     row = rows[17]
     at = scores["index"] == int(row["sample"].rpartition(" ")[2])
-    _, as_member, _ = exposed_ranks(attack(BITS, 1.5), scores["index"])
+    exposed = Scores.of(attack(BITS, 1.5), scores["index"])
+    as_member = mean_ranks(exposed, exposed.ranks())[MEMBERS]
     assert row[f"{BASE} in"] == as_member[at].round() and row["score"] == scores["score"][at]
     same = [each for each in rows if classes[each["sample"]] == classes[row["sample"]]]
     below = [each["score"] for each in same if each["rank"] < row["rank"]]

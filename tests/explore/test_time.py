@@ -52,7 +52,7 @@ def put(leak: float = 3.0) -> None:
     rng = np.random.default_rng(0)
     hard = np.random.default_rng(1).random(10_000)
     of = IMAGES
-    for steps in OF.signals("images"):
+    for steps in (OF.trained("images"), OF.judged("images")):
         for at, each in enumerate(steps.values()):
             for signals in each:
                 role, index, labels = roles(of, signals.of.training.row, signals.of.training.design)
@@ -132,7 +132,7 @@ def test_it_begins_with_a_sample_of_the_highest_risk(app: Instrument) -> None:
 
 
 def test_ranks_order_samples_by_each_measure(app: Instrument) -> None:
-    _, judges = OF.signals("images")
+    judges = OF.judged("images")
     outputs = {e: [store.read(s.key).arrays for s in own] for e, own in judges.items()}
     hardness = difficulty(outputs, early=EPOCHS[2])
     index = [int(row["sample"].rpartition(" ")[2]) for row in app.rows["samples"]]
@@ -151,7 +151,7 @@ def test_what_is_missing_is_offered(app: Instrument) -> None:
 
 
 def test_without_judges_there_is_no_difficulty(app: Instrument) -> None:
-    _, judges = OF.signals("images")
+    judges = OF.judged("images")
     store.discard(judges[2][0].key)
     app = Instrument(Time({"images": IMAGES}, ATTACKERS, JUDGES, 0.5))
     assert app.rows["mean"][0]["measures"] == [FINAL] and offered(app)

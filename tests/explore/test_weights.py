@@ -138,7 +138,7 @@ def test_a_rate_that_is_not_trained_is_offered(app: Instrument) -> None:
     assert app.offer.train.layout.display == "none"
     app.choose(train_at="0.2")
     assert app.offer.train.description.startswith("train")
-    marked = [label for label, _ in app._lists["train_at"].options if "●" in label]
+    marked = [label for label, _ in app.controls.lists["train_at"].options if "●" in label]
     assert marked == ["● 0.001", "● 0.05"]
 
 

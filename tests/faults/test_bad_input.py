@@ -289,16 +289,16 @@ def test_files_are_read_in_utf8_and_written_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "x.json"
-    files.write(path, '{"ü": 1}')
-    assert files.from_json(files.text(path), path, dict[str, int]) == {"ü": 1}
+    files.write_text(path, '{"ü": 1}')
+    assert files.read_json(path, dict[str, int]) == {"ü": 1}
     path.write_bytes(b'\xef\xbb\xbf{"a": 1}')
-    assert files.from_json(files.text(path), path, dict[str, float]) == {"a": 1.0}
+    assert files.read_json(path, dict[str, float]) == {"a": 1.0}
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
         with pytest.raises(OSError, match="full"):
-            files.write(path, "other")
+            files.write_text(path, "other")
     assert [each.name for each in tmp_path.iterdir()] == ["x.json"]
     assert b"a" in path.read_bytes()
     path.write_text('{"cells": 5}')
     with pytest.raises(BadInput, match="is not a notebook"):
-        files.notebook(path)
+        files.read_notebook(path)

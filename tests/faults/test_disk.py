@@ -8,7 +8,6 @@ simulated errors of the operating system everywhere.
 import errno
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from multiprocessing import forkserver
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 
 from leak_atlas import BadInput, lab
+from leak_atlas.__main__ import main
 from leak_atlas.engine import paths, store
 from leak_atlas.lab import cluster
 from tests.faults import narrow, tiny
@@ -104,31 +104,19 @@ def test_a_store_that_became_read_only_is_named_and_read(
     assert before.items() < tiny.fingerprint().items()
 
 
-def test_a_store_that_has_everything_need_not_be_writable(disk: Path, tmp_path: Path) -> None:
+def test_a_store_that_has_everything_need_not_be_writable(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     """As one that others fill and all read: a batch writes its pages elsewhere, and trains nothing."""
     remount(disk, "size=64m")
-    command = [
-        sys.executable,
-        "-m",
-        "leak_atlas",
-        "reproduce",
-        "layers/own01*",
-        "--profile=smoke",
-        "--workers=1",
-    ]
-    for turn in range(2):
-        places = {
-            "LEAK_ATLAS_OUTPUTS": str(tmp_path / str(turn)),
-            "LEAK_ATLAS_STORE": str(disk / "store"),
-        }
-        own = dict(os.environ) | places
-        done = subprocess.run(
-            command, cwd=paths.ROOT, env=own, capture_output=True, text=True, timeout=300
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        remount(disk, "ro")
-    assert "nothing to compute" in done.stdout
-    assert "1 of 1 notebooks executed" in done.stdout
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(disk / "store"))
+    lab.realize(tiny.asked())
+    remount(disk, "ro")
+    tiny.page(tmp_path, monkeypatch)
+    assert main(["reproduce", "--profile", "smoke", "--workers", "1"]) == 0
+    said = capfd.readouterr().out
+    assert "nothing to compute" in said
+    assert "1 of 1 notebooks executed" in said
 
 
 @pytest.mark.parametrize("workers", [1, 2])

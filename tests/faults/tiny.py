@@ -2,9 +2,12 @@
 
 import hashlib
 import multiprocessing
+from pathlib import Path
 from typing import Any
 
-from leak_atlas.engine import store
+import pytest
+
+from leak_atlas.engine import paths, store
 from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup
 
 # Children start from a process that has torch in memory and no threads: a hundredth of a second
@@ -35,3 +38,25 @@ def fingerprint() -> dict[str, str]:
         store.read(key)
         found[key] = hashlib.sha256((store.folder(key) / store.ARRAYS).read_bytes()).hexdigest()
     return found
+
+
+NOTEBOOK = """# %% [markdown]
+# # Title
+
+# %% tags=["parameters"]
+seed = 0  # seed
+
+# %%
+from leak_atlas import lab
+from tests.faults import tiny
+lab.realize(tiny.asked()[0])
+"""
+
+
+def page(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = NOTEBOOK) -> None:
+    """Makes a profile `smoke` of one notebook, `one`, the only one there is."""
+    for name, place in (("NOTEBOOKS", "notebooks"), ("PARAMS", "params/smoke")):
+        (folder / place).mkdir(parents=True)
+        monkeypatch.setattr(paths, name, folder / place.split("/")[0])
+    (folder / "notebooks/one.py").write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{paths.ROOT}:{paths.ROOT}/lib")  # its kernel's

@@ -187,7 +187,7 @@ def test_each_victim_is_judged_on_its_own_pool() -> None:
 def test_victims_never_help_each_other() -> None:
     halves = pool(5, VictimAttacker(400, test=40, dev=20, victims=3))
     attack = halves.attack(Threshold("loss"), targets=3, shadows=halves)
-    assert all(attack.helpers(target) == (*halves[3:],) for target in attack.targets)
+    assert all(attack.shadows_of(target) == (*halves[3:],) for target in attack.targets)
     with pytest.raises(BadInput, match="row 0 has 0 shadows outside its own pair"):
         pool(3, VictimAttacker(400, test=40, dev=20, victims=3)).attack(Threshold("loss"))
 
@@ -207,7 +207,7 @@ def test_what_is_learnt_from_undefended_shadows_serves_all_victims_and_defences(
         for attack in attacks:
             (learnt,) = [step for step in attack.parents() if isinstance(step, Learnt)]
             assert learnt.shadows == plain.states[2:]
-            assert not attack.crossed
+            assert not attack.targets_are_shadows
         results = lab.realize(attacks, plain.sensitivity())
         for attack in attacks:
             found = results[attack]

@@ -103,11 +103,11 @@ def test_no_attacker_finds_what_is_not_there(kind: type[Design]) -> None:
         knowing_nothing(models, draw)
         for attacker in ATTACKERS:
             try:
-                attack = models.attack(attacker, 6 if design.meets else 1, models)
+                attack = models.attack(attacker, 6 if design.has_in_models else 1, models)
             except BadInput:
                 assert isinstance(attacker, LiRA)
                 assert attacker.mode == "online"
-                assert not design.meets
+                assert not design.has_in_models
                 continue
             found = lab.realize(attack, workers=1)[attack]
             units.setdefault(attacker, []).append(

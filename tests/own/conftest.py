@@ -10,7 +10,7 @@ EVERY = attacks.attackers
 
 
 def without_network(views: int) -> dict[str, attacks.Shadowed]:
-    return {name: one for name, one in EVERY(views).items() if not one.attacker.learns}
+    return {name: one for name, one in EVERY(views).items() if not one.attacker.is_trained}
 
 
 @pytest.fixture

@@ -36,7 +36,8 @@ def test_the_share_of_members_found_is_that_of_those_that_could_be_scored(quick:
     scored = (member & known).sum()
     found = result.exposed(name, 0.01).sum()
     assert 0 < scored < member.sum()
-    assert f"finds {found:,} of the {scored:,} members that it can score" in result.verdict(0.01)
+    whom = f"{found:,} of the {scored:,} members that it can score"
+    assert f"identifies {whom}" in result.verdict(0.01)
     numbers = result.summary()["attacks"][name]
     assert numbers["scored"] == {"members": scored, "non_members": (known & ~member).sum()}
     assert numbers["tpr"]["0.01"]["value"] == found / scored

@@ -30,15 +30,18 @@ def two_distributions() -> tuple[np.ndarray, np.ndarray]:
     return rng.gamma(9, 0.1, 300), rng.gamma(9, 0.12, 200)
 
 
+SIDES = ("members", "non-members")
+
+
 def a_grid_of_histograms() -> Figure:
     groups = {("plain", stage): two_distributions() for stage in STAGES[1:]}
     groups["augmented", "stage4"] = two_distributions()
     notes = {("plain", "stage4"): "AUC 0.60 [0.58, 0.62]"}
-    return report.histograms(groups, title=TITLE, notes=notes)
+    return report.histograms(groups, SIDES, notes, title=TITLE)
 
 
 def a_constant_histogram() -> Figure:
-    return report.histograms({"stem": (np.zeros(9), np.zeros(9))})
+    return report.histograms({"stem": (np.zeros(9), np.zeros(9))}, SIDES)
 
 
 def a_profile_of_everything() -> Figure:
@@ -69,15 +72,17 @@ def a_comparison_with_a_paper() -> Figure:
     return report.against_paper([known, unknown], source="paper (X)")
 
 
-def curves_on_logarithmic_axes() -> Figure:
+def curves_on_a_logarithmic_axis() -> Figure:
     rates = {"fpr": np.logspace(-3, 0, 9), "value": np.logspace(-2, 0, 9), "attack": ["loss"] * 9}
-    return report.curves(pd.DataFrame(rates), "fpr", facet="attack", log="xy", diagonal=True)
+    return report.curves(pd.DataFrame(rates), "fpr", facet="attack", log_x=True, diagonal=True)
 
 
 def a_density() -> Figure:
     x = np.random.default_rng(0).lognormal(-5, 2, 9000)
     groups = {("ResNet", "all"): (x, x**1.1), ("ResNet", "norm"): (x[:60], x[:60])}
-    return report.density(groups, title=TITLE, notes={("ResNet", "all"): "r = 0.95"})
+    return report.density(
+        groups, counted="points", title=TITLE, notes={("ResNet", "all"): "r = 0.95"}
+    )
 
 
 def bands(targets: int) -> dict[str, audit.Roc]:
@@ -100,7 +105,7 @@ FIGURES = (
     a_profile_of_few_pairs,
     a_tradeoff,
     a_comparison_with_a_paper,
-    curves_on_logarithmic_axes,
+    curves_on_a_logarithmic_axis,
     a_density,
     a_roc,
 )
@@ -130,7 +135,8 @@ def test_roc_stops_at_the_resolution():
 def test_density_counts_every_point_once():
     x = np.random.default_rng(0).lognormal(-5, 2, 900)
     x[:40] = 0  # has no logarithm: on the border
-    fig = report.density({("ResNet", "all"): (x, x), ("ResNet", "norm"): (x[:60], x[:60])})
+    groups = {("ResNet", "all"): (x, x), ("ResNet", "norm"): (x[:60], x[:60])}
+    fig = report.density(groups, counted="points")
     for ax, points in zip(fig.axes, (900, 60), strict=False):
         (mesh,) = ax.collections
         assert np.nansum(mesh.get_array()) == points
@@ -171,15 +177,15 @@ def test_a_plane_has_a_row_for_each_trajectory_and_counts_every_sample():
 @pytest.mark.parametrize("networks", [8, 16, 63, 64, 100, 128])
 def test_a_cell_holds_as_many_points_of_the_lattice_as_any_other(networks):
     lattice = np.arange(networks + 1) / networks
-    edges = figures.rate_cells(lattice.astype(np.float32).astype(float))
+    edges = figures.cell_edges(lattice.astype(np.float32).astype(float))
     counts = np.histogram(lattice, edges)[0]
-    assert counts.sum() == networks + 1 and len(edges) <= figures.FINEST + 2
+    assert counts.sum() == networks + 1 and len(edges) <= figures.MAX_CELLS + 2
     assert len(set(counts[:-1])) == 1
 
 
 def test_series_differ_in_more_than_colour():
     fig = report.profile(
-        [row for name in "abcdefg" for row in series(variant=name)], hue="variant", null=None
+        [row for name in "abcdefg" for row in series(variant=name)], hue="variant", reference=None
     )
     looks = [(line.get_marker(), str(line.get_linestyle())) for line in fig.axes[0].lines]
     assert len(looks) == 7 and len({marker for marker, _ in looks}) == 7
@@ -209,7 +215,7 @@ def a_crowded_tradeoff() -> Figure:
             names = {"attack": f"{LONG} {attack}", "variant": f"{LONG} defence {i}"}
             accuracy = near(0.75 + 0.004 * np.sin(5 * i))
             rows.append(names | {"accuracy": accuracy, "auc": near(0.8 + 0.02 * np.cos(3 * i))})
-    return report.tradeoff(rows, title=LONG * 3, level="the dense network, trained on")
+    return report.tradeoff(rows, title=LONG * 3, reference_label="the dense network, trained on")
 
 
 def histograms_with_long_names() -> Figure:

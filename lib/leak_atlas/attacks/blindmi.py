@@ -38,8 +38,8 @@ def kernel(points: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def differential(targets: FloatArray, outside: FloatArray) -> FloatArray:
-    """The decrease ``(n,)`` of the MMD between targets ``(n, d)`` and non-members ``(m, d)`` when one
-    target moves to the non-members.
+    """The decrease ``(n,)`` of the MMD between targets ``(n, d)`` and non-members ``(m, d)`` when
+    one target moves to the non-members.
 
     A negative decrease identifies a non-member. Each round computes the decrease of every remaining
     target against the same two sets, then removes all identified non-members at once and keeps

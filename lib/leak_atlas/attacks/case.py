@@ -1,5 +1,7 @@
-"""What an attacker knows: signals of a target and of its shadow models, aligned by sample, and the
-membership of the shadow models.
+"""What an attack reads: outputs of a target and of its shadow models, aligned by sample.
+
+Each attack registers a function with `infer`, which scores samples, and an attack network also one
+with `learn`, which trains it. The steps `Attack` and `Learnt` are computed here.
 """
 
 from __future__ import annotations
@@ -17,18 +19,19 @@ from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.engine.digests import generic
 from leak_atlas.recipe import Attack, Attacker, Learnt, State
 
-# Computes a signal `(k, ...)` from the arrays of one model, on a Boolean choice `(n,)` of k samples.
-Signal = Callable[[Arrays, NDArray], NDArray]
+# signal(arrays, mask): a value `(k, ...)` of one model for each of the k samples of a mask `(n,)`.
+Signal = Callable[[Arrays, BoolArray], NDArray]
 
-EMPTY = {"role": int(Role.UNUSED), "labels": -1}  # values of a sample that a model does not know
+# Values for samples of which a model has no results; those of other arrays are NaN.
+MISSING = {"role": int(Role.UNUSED), "labels": -1}
 
 
 class Case(NamedTuple):
-    """One target and its shadow models, on samples `(n,)` in the same order for all.
+    """One target and its M shadow models, on the same n samples in the same order.
 
-    `target` and each of `shadows` are the arrays that the attacker reads of that model. Where a
-    model does not know a sample, its floats are NaN and its role is `UNUSED`. `learnt` is what a
-    learning attacker has learnt.
+    `target`: the arrays that the attack reads of the target, by name, `(n, ...)` each. `shadows`:
+    the same of each shadow model. `learnt`: the tensors of a trained attack network. For a sample
+    of which a model has no results, floats are NaN and the role is `UNUSED`.
     """
 
     target: Arrays
@@ -37,41 +40,41 @@ class Case(NamedTuple):
 
     @property
     def pool(self) -> BoolArray:
-        """The samples `(n,)` on which the target is judged: its members and non-members."""
+        """Mask `(n,)` of the samples to score: members and non-members of the target."""
         return in_pool(self.target["role"])
 
     @property
     def population(self) -> BoolArray:
-        """Test samples `(n,)`, with whose ratios RMIA compares. A design without test samples gives
-        its dev samples, on which the target did not train either.
+        """Mask `(n,)` of RMIA's population: the test samples, or the dev samples if a design has no
+        test samples. The target trained on neither.
         """
         role = self.target["role"]
         wanted = Role.TEST if (role == Role.TEST).any() else Role.DEV
         return np.asarray(role == wanted)
 
     @property
-    def member(self) -> BoolArray:
-        """Whether a shadow model trained on a sample of the target's pool, `(M, pool)`."""
+    def shadow_membership(self) -> BoolArray:
+        """Whether each shadow model trained on each sample to score, `(M, pool)`."""
         return self.trained_on(self.pool)
 
-    def trained_on(self, samples: BoolArray) -> BoolArray:
-        """Whether a shadow model trained on each of k samples, chosen by `(n,)`: `(M, k)`."""
-        roles = np.stack([shadow["role"][samples] for shadow in self.shadows])
+    def trained_on(self, mask: BoolArray) -> BoolArray:
+        """Whether each shadow model trained on each of the k samples of a mask `(n,)`: `(M, k)`."""
+        roles = np.stack([shadow["role"][mask] for shadow in self.shadows])
         return np.asarray(roles == Role.MEMBER)
 
-    def read(self, signal: Signal, samples: BoolArray) -> tuple[NDArray, NDArray]:
-        """A signal on k samples, chosen by `(n,)`: the target's `(k, ...)` and the shadow models'
-        `(M, k, ...)`.
+    def signals_on(self, signal: Signal, mask: BoolArray) -> tuple[NDArray, NDArray]:
+        """A signal on the k samples of a mask `(n,)`: of the target `(k, ...)`, and of the shadow
+        models `(M, k, ...)`.
         """
-        of_shadows = [signal(shadow, samples) for shadow in self.shadows]
-        return signal(self.target, samples), np.stack(of_shadows)
+        of_shadows = [signal(shadow, mask) for shadow in self.shadows]
+        return signal(self.target, mask), np.stack(of_shadows)
 
-    def judged(self, *names: str) -> list[NDArray]:
-        """The target's named arrays on its pool, `(pool, ...)` each."""
+    def target_arrays(self, *names: str) -> list[NDArray]:
+        """Arrays of the target for the samples to score, `(pool, ...)` each."""
         return [self.target[name][self.pool] for name in names]
 
-    def evidence(self, *names: str) -> tuple[list[NDArray], BoolArray]:
-        """What an attacker learns from: the named arrays `(K, ...)` and the membership `(K,)`.
+    def training_set(self, *names: str) -> tuple[list[NDArray], BoolArray]:
+        """What an attack network is trained on: arrays `(K, ...)` and the membership `(K,)`.
 
         The K rows are the members and non-members of all shadow models, one model after the other.
         """
@@ -84,7 +87,9 @@ class Case(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Scores `(pool,)`, and the threshold that the shadow models chose (NaN: none)."""
+    """Scores `(pool,)`. A sample whose score reaches the threshold is called a member; NaN: the
+    attack sets no threshold.
+    """
 
     scores: FloatArray
     threshold: float = np.nan
@@ -92,63 +97,68 @@ class Scored(NamedTuple):
 
 @generic
 def infer(attacker: Attacker, case: Case) -> Scored:
-    """Scores of the target's pool."""
+    """Scores of the target's members and non-members. Each attack registers its function."""
     raise TypeError(f"no function is registered with infer for {type(attacker).__name__}")
 
 
 @generic
 def learn(attacker: Attacker, case: Case) -> Arrays:
-    """What an attacker learns from the shadow models of a case. The case's target is empty."""
+    """The tensors of an attack network that is trained on `case.shadows`; `case.target` is empty.
+    Each trained attack registers its function.
+    """
     raise TypeError(f"no function is registered with learn for {type(attacker).__name__}")
 
 
-def answers(
+def load_results(
     attacker: Attacker,
     states: Sequence[State],
     permuted: int | None = None,
 ) -> dict[str, Arrays]:
-    """The arrays of all steps that the attacker asks of the states, on the union of all samples, by
-    the states' keys.
+    """Reads the stored results that an attack needs of some networks, aligned by sample on the
+    union of all samples. Returns the arrays of each network by its key.
 
-    Where two steps of a state share an array's name, the first step counts. The number `permuted`
-    seeds a permutation of the membership labels (`Attack`).
+    If two steps of a network have an array of the same name, the first step counts. `permuted`: the
+    seed of the permutation null (see `Attack`).
     """
-    stored = [
-        (state.key, store.read(step.key).arrays)
-        for state in dict.fromkeys(states)
-        for step in attacker.asks(state)
-    ]
+    stored = []
+    for state in dict.fromkeys(states):
+        for step in attacker.required_steps(state):
+            stored.append((state.key, store.read(step.key).arrays))
     indices = [arrays["index"] for _, arrays in stored if "index" in arrays]
     union = np.unique(np.concatenate(indices))
-    merged: dict[str, Arrays] = {}
+    results: dict[str, Arrays] = {}
     for key, arrays in stored:
-        merged[key] = _aligned(arrays, union) | merged.get(key, {})
+        earlier = results.get(key, {})
+        results[key] = _aligned(arrays, union) | earlier
     if permuted is not None:
-        for arrays in merged.values():
+        for arrays in results.values():
             arrays["role"] = _permuted(arrays["role"], permuted)
-    return merged
+    return results
 
 
 def _aligned(arrays: Arrays, union: NDArray) -> Arrays:
-    """Arrays by sample on the samples of `union`, which include all of their own; both ascend.
-
-    Arrays of a step without an `index` are not by sample, and stay as they are.
+    """The arrays of a step, with a row for each sample of `union`. Its own samples are among them;
+    both are sorted. Arrays that have no row for each sample are left out.
     """
-    index = arrays.get("index", union)
+    if "index" not in arrays:  # a step about the network as a whole
+        return arrays
+    index = arrays["index"]
     if len(index) == len(union):
         return arrays
-    places = np.searchsorted(union, index)
+    rows = np.searchsorted(union, index)
     aligned = {"index": union}
     for name, array in arrays.items():
         if name != "index" and array.ndim and len(array) == len(index):
             shape = (len(union), *array.shape[1:])
-            aligned[name] = np.full(shape, EMPTY.get(name, np.nan), array.dtype)
-            aligned[name][places] = array
+            aligned[name] = np.full(shape, MISSING.get(name, np.nan), array.dtype)
+            aligned[name][rows] = array
     return aligned
 
 
 def _permuted(role: NDArray, seed: int) -> NDArray:
-    """Roles `(n,)` with those of the pool permuted. Networks of one pool get the same permutation."""
+    """Roles `(n,)` with members and non-members permuted. The same seed and pool give the same
+    permutation.
+    """
     pool = np.flatnonzero(in_pool(role))
     order = np.random.default_rng(seed).permutation(pool)
     permuted = role.copy()
@@ -158,38 +168,32 @@ def _permuted(role: NDArray, seed: int) -> NDArray:
 
 @compute.register(Learnt)
 def _(step: Learnt, of: Of) -> Arrays:
-    read = answers(step.attacker, step.shadows, step.permuted)
-    shadows = [read[shadow.key] for shadow in step.shadows]
-    return learn(step.attacker, Case({}, shadows, {}))
+    results = load_results(step.attacker, step.shadows, step.permuted)
+    shadows = [results[shadow.key] for shadow in step.shadows]
+    return learn(step.attacker, Case(target={}, shadows=shadows, learnt={}))
 
 
 @compute.register(Attack)
 def _(step: Attack, of: Of) -> Arrays:
-    read = answers(step.attacker, step.asked, step.permuted)
-    cases = [_case(step, target, read) for target in step.targets]
-    results = [infer(step.attacker, case) for case in cases]
-    judged = [case.judged("index", "role") for case in cases]
-    index, role = (np.stack(arrays) for arrays in zip(*judged, strict=True))
+    results = load_results(step.attacker, step.states_read, step.permuted)
+    cases = [_case(step, target, results) for target in step.targets]
+    scored = [infer(step.attacker, case) for case in cases]
+    index = np.stack([case.target["index"][case.pool] for case in cases])
+    role = np.stack([case.target["role"][case.pool] for case in cases])
     same_pool = (index == index[0]).all()
     return {
-        "scores": np.stack([result.scores for result in results]),
+        "scores": np.stack([one.scores for one in scored]),
         "member": role == Role.MEMBER,
-        "thresholds": np.asarray([result.threshold for result in results]),
+        "thresholds": np.asarray([one.threshold for one in scored]),
         "index": index[0] if same_pool else index,
     }
 
 
-def _case(
-    step: Attack,
-    target: State,
-    read: dict[str, Arrays],
-) -> Case:
-    """One target's case: with what its attacker has learnt, or with its shadow models, if the
-    attacker uses any.
-    """
-    signals = read[target.key]
-    if step.attacker.learns:
+def _case(step: Attack, target: State, results: dict[str, Arrays]) -> Case:
+    """The case of one target. A trained attack gets its network, other attacks their shadow models."""
+    own = results[target.key]
+    if step.attacker.is_trained:
         learnt = store.read(step.learnt(target).key)
-        return Case(signals, (), learnt.arrays)
-    shadows = step.helpers(target) if step.attacker.shadowed else ()
-    return Case(signals, [read[shadow.key] for shadow in shadows], {})
+        return Case(own, shadows=(), learnt=learnt.arrays)
+    states = step.shadows_of(target) if step.attacker.uses_shadows else ()
+    return Case(own, shadows=[results[state.key] for state in states], learnt={})

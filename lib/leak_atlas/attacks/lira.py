@@ -68,9 +68,9 @@ def lira(
     likely member.
 
     ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view
-    of a sample in every model. NaN among the shadows = not evaluated. ValueError where a sample has
-    too few shadow models: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT models
-    only.
+    of a sample in every model. NaN among the shadows = not evaluated. Raises ValueError if a sample
+    has too few shadow models: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT
+    models only.
     """
     phi, signals = by_query(target, shadows)
     inside = np.asarray(member)
@@ -106,5 +106,5 @@ def _views(arrays: Arrays, samples: NDArray) -> NDArray:
 
 @infer.register(LiRA)
 def _(attacker: LiRA, case: Case) -> Scored:
-    target, shadows = case.read(_views, case.pool)
-    return Scored(lira(target, shadows, case.member, attacker))
+    target, shadows = case.signals_on(_views, case.pool)
+    return Scored(lira(target, shadows, case.shadow_membership, attacker))

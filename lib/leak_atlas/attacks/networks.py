@@ -68,7 +68,7 @@ def trained(attacker: Learner, member: BoolArray, *arrays: NDArray) -> Arrays:
     Membership ``member (K,)``, and the arrays of `reads`, ``(K, ...)`` each. The loss is cross
     entropy; members and non-members have the same total weight (`balanced`), or all samples the
     same weight. The last epoch's net counts, as published. The same seed gives the same bits on one
-    machine with one thread. ValueError where one side has no sample.
+    machine with one thread. Raises ValueError if one side has no sample.
     """
     place = torch.device(device()) if attacker.place == "device" else CPU
     y = torch.as_tensor(member)
@@ -85,8 +85,8 @@ def trained(attacker: Learner, member: BoolArray, *arrays: NDArray) -> Arrays:
 
 
 def _weights(y: Tensor, balanced: bool) -> Tensor:
-    """Weights of samples with membership `y (K,)`, float32 with mean 1. ValueError where all are
-    members or none is.
+    """Weights of samples with membership `y (K,)`, float32 with mean 1. Raises ValueError if all
+    are members or none is.
     """
     counts = torch.stack([~y, y]).sum(dim=1)
     if not counts.all():
@@ -140,8 +140,8 @@ def scores(
     net: Mapping[str, NDArray],
     *arrays: NDArray,
 ) -> FloatArray:
-    """The net's logit of "member" ``(N,)`` for samples with the arrays of `reads`, ``(N, ...)`` each.
-    A logit of at least 0 means member.
+    """The net's logit of "member" ``(N,)`` for samples with the arrays of `reads`, ``(N, ...)``
+    each. A logit of at least 0 means member.
     """
     with torch.device("meta"):  # draws no weights, which would advance the global generator
         module = build(attacker, arrays[0].shape[1]).eval()
@@ -169,11 +169,11 @@ def _(attacker: Network, classes: int) -> nn.Module:
 
 @learn.register(Learner)
 def _(attacker: Learner, case: Case) -> Arrays:
-    arrays, member = case.evidence(*reads(attacker))
+    arrays, member = case.training_set(*reads(attacker))
     return trained(attacker, member, *arrays)
 
 
 @infer.register(Learner)
 def _(attacker: Learner, case: Case) -> Scored:
-    arrays = case.judged(*reads(attacker))
+    arrays = case.target_arrays(*reads(attacker))
     return Scored(scores(attacker, case.learnt, *arrays), threshold=0.0)

@@ -42,8 +42,8 @@ def log_ratio(
     member: ArrayLike,
     attacker: RMIA,
 ) -> FloatArray:
-    """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadow models
-    online; offline of OUT models, corrected by the attacker's `a` (Zarifzadeh et al. 2024).
+    """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadow
+    models online; offline of OUT models, corrected by the attacker's `a` (Zarifzadeh et al. 2024).
     """
     of_target, of_shadows = by_query(target, shadows)
     inside = np.asarray(member)
@@ -70,17 +70,17 @@ def rmia(
     """RMIA scores ``(N,)``: the share of population samples z with ratio(x) / ratio(z) > gamma,
     strictly.
 
-    ratio = p / mean p over the reference models: all shadow models online, ((1 + a) mean of OUT +
-    1 - a) / 2 offline. Log confidences ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M,
+    ratio = p / mean p over the reference models: all shadow models online, ((1 + a) mean of OUT + 1
+    - a) / 2 offline. Log confidences ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M,
     N)``; of the population ``target_z (Z[, A])``, ``shadows_z (M, Z[, A])``. ``member_z (M, Z)``
-    marks the shadow models that trained on z (None: none did). Several queries vote for every pair (x,
-    z); an even split is no majority, as in the authors' code.
+    marks the shadow models that trained on z (None: none did). Several queries vote for every pair
+    (x, z); an even split is no majority, as in the authors' code.
 
     For one query the score is a step function of ratio(x): z and gamma cannot change the ranking,
     but they round it to at most Z + 1 levels. ``attacker.ties`` "ratio" therefore orders equal
     shares by the log ratio (mean over queries), adding its rank among these N samples, scaled below
-    1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. ValueError where a
-    sample has no reference model.
+    1/Z; "share" gives the paper's plain share. NaN among the shadows as in `lira`. Raises
+    ValueError if a sample has no reference model.
     """
     if member_z is None:
         member_z = np.zeros(np.shape(shadows_z)[:2], dtype=np.bool_)
@@ -114,8 +114,8 @@ def base(
     shadows: ArrayLike,
     member: ArrayLike,
 ) -> FloatArray:
-    """BASE scores ``(N,)``: log p - log mean p over the shadow models, averaged over queries (Lassila
-    et al. 2025). The ranking is that of RMIA without z. Arrays and errors as in `rmia`.
+    """BASE scores ``(N,)``: log p - log mean p over the shadow models, averaged over queries
+    (Lassila et al. 2025). The ranking is that of RMIA without z. Arrays and errors as in `rmia`.
     """
     return np.asarray(log_ratio(target, shadows, member, RMIA()).mean(axis=1))
 
@@ -135,15 +135,17 @@ def confidences(case: Case, views: int = 1) -> Signal:
 @infer.register(RMIA)
 def _(attacker: RMIA, case: Case) -> Scored:
     signal = confidences(case, attacker.views)
-    target, shadows = case.read(signal, case.pool)
-    target_z, shadows_z = case.read(signal, case.population)
+    target, shadows = case.signals_on(signal, case.pool)
+    target_z, shadows_z = case.signals_on(signal, case.population)
     # A population of dev samples may hold members of a shadow model.
     member_z = case.trained_on(case.population)
-    scores = rmia(target, shadows, case.member, target_z, shadows_z, attacker, member_z=member_z)
+    scores = rmia(
+        target, shadows, case.shadow_membership, target_z, shadows_z, attacker, member_z=member_z
+    )
     return Scored(scores)
 
 
 @infer.register(BASE)
 def _(attacker: BASE, case: Case) -> Scored:
-    target, shadows = case.read(confidences(case), case.pool)
-    return Scored(base(target, shadows, case.member))
+    target, shadows = case.signals_on(confidences(case), case.pool)
+    return Scored(base(target, shadows, case.shadow_membership))

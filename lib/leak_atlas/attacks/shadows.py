@@ -11,8 +11,8 @@ from leak_atlas.audit import BoolArray, FloatArray
 
 
 class Moments(NamedTuple):
-    """For each sample and query ``(N, A)``: number of selected shadow models, mean of their signals,
-    sum of squared deviations from that mean.
+    """For each sample and query ``(N, A)``: number of selected shadow models, mean of their
+    signals, sum of squared deviations from that mean.
     """
 
     number: FloatArray
@@ -24,8 +24,8 @@ def by_query(
     target: ArrayLike,
     shadows: ArrayLike,
 ) -> tuple[FloatArray, FloatArray]:
-    """Target ``(N[, A])`` and shadows ``(M, N[, A])`` with an axis of A queries: ``(N, A)``, ``(M, N,
-    A)``.
+    """Target ``(N[, A])`` and shadows ``(M, N[, A])`` with an axis of A queries: ``(N, A)``, ``(M,
+    N, A)``.
     """
     of_target = np.asarray(target, np.float64)
     of_shadows = np.asarray(shadows, np.float64)
@@ -55,7 +55,7 @@ def counted(values: FloatArray, least: int) -> tuple[FloatArray, BoolArray | boo
     """How many of ``(N, A, K)`` are not NaN, ``(N, A)``, and which. The latter is True where all
     are: numpy is faster unmasked.
 
-    ValueError where a sample has fewer than ``least``.
+    Raises ValueError if a sample has fewer than ``least``.
     """
     valid = ~np.isnan(values)
     number = valid.sum(axis=2).astype(np.float64)

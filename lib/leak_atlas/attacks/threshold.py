@@ -61,7 +61,7 @@ def threshold(
     non-members among the shadow models takes the threshold of all classes. With few samples per
     class tau overfits: report the attack with one threshold too. ``sign="shadows"`` is the adaptive
     attacker on a defence under which members may have the *larger* loss: the shadow models choose
-    the signal's sign. ValueError where a side is missing.
+    the signal's sign. Raises ValueError if a side is missing.
     """
     if member.all() or not member.any():
         raise ValueError("the shadow models need at least one member and one non-member")
@@ -85,8 +85,8 @@ def threshold(
 
 @infer.register(Threshold)
 def _(attacker: Threshold, case: Case) -> Scored:
-    logits, labels = case.judged("logits", "labels")
-    (shadow_logits, shadow_labels), member = case.evidence("logits", "labels")
+    logits, labels = case.target_arrays("logits", "labels")
+    (shadow_logits, shadow_labels), member = case.training_set("logits", "labels")
     return threshold(
         score(attacker.signal, logits, labels),
         labels,

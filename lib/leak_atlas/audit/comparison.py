@@ -29,7 +29,7 @@ from leak_atlas.audit.targets import (
     units,
 )
 
-__all__ = ["Comparison", "described"]
+__all__ = ["PLACEBO", "Comparison", "described"]
 
 Pair = tuple[Hashable, Hashable]
 Heights = Mapping[Hashable, Sequence[float]]
@@ -174,7 +174,7 @@ class Comparison:
     def estimate(self, variant: Hashable, attacker: str, metric: str = "auc") -> Estimate:
         """A metric as figures and tables show it: the mean over units with its 95 % interval.
 
-        Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. KeyError where the
+        Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. Raises KeyError if the
         attacker has none.
         """
         if metric in NETWORK:
@@ -362,11 +362,11 @@ class Comparison:
         networks fit their members less, and keep a share of their test accuracy. Means over
         several variants.
         """
-        found = mean_ci(self._each(undefended, "accuracy", attacker).mean(axis=0))
+        attack_accuracy = mean_ci(self._each(undefended, "accuracy", attacker).mean(axis=0))
         fits = self._each(undefended, "member accuracy").mean(axis=0)
         fits_defended = self._each(defended, "member accuracy").mean(axis=0)
         checks: dict[str, Estimate | bool] = {
-            f"{attacker} finds members without a defence": found.low > FINDS,
+            f"{attacker} finds members without a defence": attack_accuracy.low > FINDS,
             f"{name} lowers the accuracy on members": paired_difference(fits, fits_defended),
         }
         if keeps:
@@ -550,7 +550,11 @@ class Comparison:
 
 
 def _restricted(stored: Scored, samples: IntArray) -> Scored:
-    """An attack's scores `(T, n)` and members `(T, n)` or `(n,)` of some samples, by their index."""
+    """An attack's scores `(T, n)` and members `(T, n)` or `(n,)` of some samples, by their index.
+    ValueError if targets have different pools.
+    """
+    if np.ndim(stored["index"]) > 1:
+        raise ValueError("targets have different pools: no sample is common to all")
     chosen = np.isin(stored["index"], samples)
     kept = {name: np.asarray(stored[name])[..., chosen] for name in ("scores", "member", "index")}
     return {**stored, **kept}

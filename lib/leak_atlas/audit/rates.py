@@ -119,7 +119,7 @@ def cutoff_at_fpr(outside: ArrayLike, fpr: float) -> FloatArray:
     ``(..., m)``: ``(...)``.
 
     Non-members that are tied with the first one that may not pass do not pass either. -inf where
-    all may pass, as where there is none. Raises ValueError where ``fpr`` is not between 0 and 1.
+    all may pass, as where there is none. Raises ValueError if ``fpr`` is not between 0 and 1.
     """
     scores = np.asarray(outside, np.float64)
     number = scores.shape[-1]

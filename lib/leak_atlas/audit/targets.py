@@ -62,7 +62,7 @@ class TargetScores:
         return int((~self.member).sum(axis=1).min())
 
     def called(self) -> BoolArray:
-        """Whom the attacker calls members, `(T, n)`. ValueError where it names no threshold."""
+        """Whom the attacker calls members, `(T, n)`. Raises ValueError if it names no threshold."""
         if self.thresholds is None:
             raise ValueError("the attacker names no threshold")
         return self.scores >= self.thresholds[:, None]
@@ -233,7 +233,7 @@ def exposed_alike(one: Scored, other: Scored) -> FloatArray:
     each target `(T,)`.
 
     Among its members: over all samples, membership alone would make them agree.
-    The attacks judge the same targets on the same samples, ValueError where not. Where all scores
+    The attacks judge the same targets on the same samples, otherwise ValueError. Where all scores
     are equal the correlation is 0.
     """
     first, second = by_target([one, other])
@@ -256,7 +256,7 @@ def units(found: Sequence[TargetScores], measure: Callable[[Any, Any], ArrayLike
 
 def own_accuracy(found: Sequence[TargetScores]) -> FloatArray:
     """Share of samples that the attacker's own threshold calls rightly, of each unit, `(n,)`.
-    ValueError where it names none.
+    Raises ValueError if it names none.
     """
     accuracies = []
     for one in found:
@@ -269,7 +269,7 @@ def own_rates(found: Scored | Sequence[Scored]) -> tuple[FloatArray, FloatArray]
     """TPR and FPR at the attacker's own thresholds, `(n,)` each, of the targets of an attack or of
     several experiments.
 
-    ValueError where the attacker names no threshold.
+    Raises ValueError if the attacker names no threshold.
     """
     hits = []
     alarms = []

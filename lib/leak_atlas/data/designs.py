@@ -303,7 +303,7 @@ def roles(design: Design, labels: NDArray, train: int, rows: Sequence[int] | int
       the K rows K r .. K r + K - 1, and are non-members there. Each member draws for itself, so
       that sizes vary a little.
 
-    BadInput where the design does not fit.
+    Raises BadInput if the design does not fit.
     """
     chosen = range(rows) if isinstance(rows, int) else rows
     lowest = rows if isinstance(rows, int) else min(rows, default=0)

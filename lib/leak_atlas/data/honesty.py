@@ -73,7 +73,7 @@ def blind(x: NDArray, member: NDArray, labels: NDArray, seed: int = 0) -> tuple[
 
     Judged one-sided: under a fair design the lower end of the AUC's interval lies above .5 in 2.5 %
     of seeds. If it does, something in the inputs tells the two sides apart, and every attack's
-    score on this design is suspect. BadInput where a side is too small.
+    score on this design is suspect. Raises BadInput if a side is too small.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -59,8 +59,8 @@ def add(
     Where no test part is given, a fifth of each class, drawn by `seed`, becomes it. Images of any
     form are taken where `size` is given: the shorter side is resized to so many pixels, and the
     middle is cropped (`pictures.cropped`). `mean` and `std`, one value a channel in units of pixel
-    / 255, normalise the images; without them they are computed of the train part. BadInput where
-    any of it fails.
+    / 255, normalise the images; without them they are computed of the train part. Raises BadInput
+    if any of it fails.
     """
     _check_request(name, seed, size)
     try:
@@ -114,7 +114,7 @@ def add(
 
 
 def _read(name: str, path: Path, label: str) -> _Raw:
-    """What the files at `path` hold. BadInput where they cannot be read."""
+    """What the files at `path` hold. Raises BadInput if they cannot be read."""
     with sources.reading("it", "is it a folder of pictures, an .npz or a .csv?"):
         if name in registry.ORIGINALS:
             return _Raw(*formats.shokri(path))
@@ -294,7 +294,7 @@ def _describe(ready: Path, entry: Entry) -> None:
 
 
 def _check_request(name: str, seed: int, size: int | None) -> None:
-    """BadInput where a set cannot have that name, seed or size, whatever its files hold."""
+    """Raises BadInput if a set cannot have that name, seed or size, whatever its files hold."""
     if name in registry.ENTRIES or not registry.NAME.fullmatch(name):
         raise BadInput(
             f"a set of your own cannot have the name {name!r}: use a-z, 0-9, '.', '_', '-', and no "
@@ -310,7 +310,7 @@ def _check_request(name: str, seed: int, size: int | None) -> None:
 
 
 def _check_labels(y: NDArray, samples: int) -> None:
-    """BadInput where labels are not one whole number or name for each of so many samples."""
+    """Raises BadInput if labels are not one whole number or name for each of so many samples."""
     if y.shape != (samples,) or y.dtype.kind not in "biuU":
         raise BadInput(
             f"the labels are {y.dtype} of shape {y.shape}; ({samples},) whole numbers or names are "
@@ -319,8 +319,8 @@ def _check_labels(y: NDArray, samples: int) -> None:
 
 
 def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -> None:
-    """BadInput where mean and deviation of pixels in [0, 1] do not fit images of so many channels;
-    rows have 0 channels.
+    """Raises BadInput if mean and deviation of pixels in [0, 1] do not fit images of so many
+    channels; rows have 0 channels.
     """
     if not mean and not std:
         return
@@ -337,8 +337,8 @@ def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -
 
 
 def _check_original(name: str, facts: tuple[object, ...]) -> None:
-    """BadInput where number, kind, shape and classes of the samples are not those of the set of the
-    papers whose name they get.
+    """Raises BadInput if number, kind, shape and classes of the samples are not those of the set of
+    the papers whose name they get.
     """
     original = registry.ORIGINALS.get(name)
     if original is None:

@@ -58,21 +58,21 @@ def labels(data: Data, samples: Samples) -> NDArray:
     """The label of each sample `(N,)` int64, permuted or replaced where the recipe says so: the
     same way for all networks.
     """
-    found = samples.labels
+    labels_of = samples.labels
     if data.permuted:
         _, test = data.parts
-        first = samples.train if test else len(found)
+        first = samples.train if test else len(labels_of)
         draws = np.random.default_rng(DEAL)
-        train_labels = draws.permutation(found[:first])
-        other_labels = draws.permutation(found[first:])
-        found = np.concatenate([train_labels, other_labels])
+        train_labels = draws.permutation(labels_of[:first])
+        other_labels = draws.permutation(labels_of[first:])
+        labels_of = np.concatenate([train_labels, other_labels])
     if data.mislabelled:
         wrong = mislabelled(data)
         draws = np.random.default_rng(MISLABEL)
         shifts = draws.integers(1, data.classes, len(wrong))  # never a whole turn
-        found = found.copy()
-        found[wrong] = (found[wrong] + shifts) % data.classes
-    return found
+        labels_of = labels_of.copy()
+        labels_of[wrong] = (labels_of[wrong] + shifts) % data.classes
+    return labels_of
 
 
 def mislabelled(data: Data) -> NDArray:
@@ -131,8 +131,8 @@ def _embedded(entry: Entry) -> tuple[NDArray, NDArray]:
 
 
 def _read(entry: Entry, source: Path) -> Read:
-    """Samples and labels of the files in `source`. BadInput where they cannot be read, or are not
-    as many as they should be.
+    """Samples and labels of the files in `source`. Raises BadInput if they cannot be read, or are
+    not as many as they should be.
     """
     remedy = sources.again(entry)
     with sources.reading(f"{entry.name}: the files in {source}", remedy):
@@ -178,7 +178,7 @@ def _again(entry: Entry) -> str:
 
 
 def _digests(entry: Entry) -> dict[str, str]:
-    """The SHA-256 of each prepared file, as noted when it was written; BadInput where this is
+    """The SHA-256 of each prepared file, as noted when it was written; raises BadInput if this is
     another set.
     """
     at = registry.folder(entry.name)
@@ -210,7 +210,7 @@ def _prepared(entry: Entry) -> tuple[NDArray, NDArray]:
 
 
 def _verify(entry: Entry) -> None:
-    """BadInput where a prepared file is not as it was written."""
+    """Raises BadInput if a prepared file is not as it was written."""
     folder = registry.folder(entry.name)
     for name, expected in _digests(entry).items():
         path = folder / name
@@ -225,7 +225,7 @@ def prepare(name: str) -> Path:
 
     Source files are taken from `leak_atlas.engine.paths.data()/NAME`, or wherever else the set's
     table says that a user's files may lie. A set that is already there is checked, byte by byte.
-    BadInput where any of it fails.
+    Raises BadInput if any of it fails.
     """
     entry = registry.find(name)
     if entry.embedded:
@@ -248,7 +248,7 @@ def prepare(name: str) -> Path:
 def preparing(at: Path) -> Iterator[Path]:
     """A new folder that becomes `at` if all goes well, and is removed if not.
 
-    Where another process is first, its folder stays. BadInput where the disk refuses.
+    Where another process is first, its folder stays. Raises BadInput if the disk refuses.
     """
     parent = at.parent
     try:
@@ -297,8 +297,8 @@ def write(
 
 
 def _texts(at: Path) -> NDArray:
-    """The texts in the folder `at`: (N,) of variable-width strings. ValueError where they do not
-    fit together.
+    """The texts in the folder `at`: (N,) of variable-width strings. Raises ValueError if they do
+    not fit together.
     """
     text = np.load(at / "text.npy").tobytes()
     ends = np.load(at / "ends.npy").tolist()

@@ -35,7 +35,7 @@ class Resident:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of an image; BadInput where there are no images."""
+        """Height, width and channels of an image; raises BadInput if there are no images."""
         if not self.pictures:
             raise BadInput(
                 "only images can be cropped, mirrored or shifted: ask for plain samples, views=1"
@@ -100,7 +100,7 @@ class Resident:
 def resident(data: Data, device: str = "cpu") -> Resident:
     """The data set of a recipe on `device`, loaded once per process.
 
-    Raises BadInput where the files are missing, with what to do about it.
+    Raises BadInput if the files are missing, with what to do about it.
     """
     entry = registry.find(data.name)
     read = readers.load(data.name, data.pixels)

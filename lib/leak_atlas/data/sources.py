@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import paths
-from leak_atlas.engine.files import regular
+from leak_atlas.engine.files import require_file
 from leak_atlas.recipe.registry import Entry, File
 
 __all__ = ["bring", "check", "files", "find", "how", "npz", "placed", "reading"]
@@ -67,7 +67,7 @@ def find(entry: Entry, scratch: Path) -> Path:
 
 
 def _fetch(entry: Entry, into: Path) -> None:
-    """Downloads the files of a set, with a progress bar. BadInput where that is not possible."""
+    """Downloads the files of a set, with a progress bar. Raises BadInput if that is not possible."""
     wanted = entry.downloads or entry.files
     if not all(file.url for file in wanted):
         raise BadInput(f"{entry.name} cannot be downloaded; {bring(entry)}")
@@ -84,7 +84,7 @@ def _fetch(entry: Entry, into: Path) -> None:
     try:
         for file in wanted:
             store.fetch(file.name, progressbar=True)
-    except (OSError, ValueError) as error:  # a ValueError where the digest is another
+    except (OSError, ValueError) as error:  # ValueError: another digest
         raise BadInput(
             f"{entry.name} could not be downloaded ({reason(error)}); {bring(entry)}"
         ) from error
@@ -106,7 +106,7 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
 
 
 def check(entry: Entry, file: File, content: bytes | memoryview) -> None:
-    """BadInput where the content of a file has another digest than the pinned one."""
+    """Raises BadInput if the content of a file has another digest than the pinned one."""
     algorithm = "sha256" if entry.embedded else "md5"
     digest = hashlib.new(algorithm, content).hexdigest()
     if digest != file.digest:
@@ -146,7 +146,7 @@ def placed(folder: Path, file: File) -> Path:
 
 @contextlib.contextmanager
 def reading(what: object, remedy: str) -> Iterator[None]:
-    """BadInput, which names `what` is read inside, where a file is missing or damaged."""
+    """Raises BadInput, which names `what` is read inside, if a file is missing or damaged."""
     try:
         yield
     except BadInput:
@@ -156,8 +156,10 @@ def reading(what: object, remedy: str) -> Iterator[None]:
 
 
 def npz(path: Path) -> dict[str, NDArray]:
-    """The arrays of an .npz by name, of which none is unpickled. BadInput, which names the file."""
-    regular(path)
+    """The arrays of an .npz by name, of which none is unpickled. Raises BadInput, which names the
+    file.
+    """
+    require_file(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
             return {name: np.asarray(packed[name]) for name in packed.files}

@@ -131,7 +131,7 @@ def _sources(kind: type) -> list[Source]:
 
 
 def source_digest(kind: type) -> str:
-    """The digest of what users wrote for a kind, or "". BadInput where it cannot be read."""
+    """The digest of what users wrote for a kind, or "". Raises BadInput if it cannot be read."""
     digests = {source.digest for source in _sources(kind)}
     if "" in digests:
         raise BadInput(
@@ -142,7 +142,7 @@ def source_digest(kind: type) -> str:
 
 
 def check_files(kinds: Iterable[type]) -> None:
-    """BadInput where a user's file was edited after its import: what runs is not what it says."""
+    """Raises BadInput if a user's file was edited after its import: what runs is not what it says."""
     for kind in set(kinds) if _SOURCES else ():
         for source in _sources(kind):
             if source.digest and _digest_of_file(source.file) != source.digest:

@@ -1,4 +1,6 @@
-"""What comes from a disk is checked as it is read: UTF-8, syntax, fields. An error names the file."""
+"""Reads and writes files. Reading checks encoding, syntax and fields, and errors name the file.
+Writing is atomic: a file has all of its new content or stays as it was.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +16,32 @@ from leak_atlas import BadInput
 from leak_atlas.engine.shapes import shaped
 
 
-def regular(path: Path) -> Path:
-    """A path, where a file is. BadInput where none is: a pipe would be waited for, and a device has
-    no end.
+def require_file(path: Path) -> Path:
+    """Returns `path`. Raises BadInput if it is no regular file: reading a pipe would block, and a
+    device never ends.
     """
-    with _reading(path):
+    with _as_bad_input(path):
         path.stat()
     if not path.is_file():
         raise BadInput(f"cannot read {path}: not a file")
     return path
 
 
-def text(path: Path) -> str:
-    """The text of a file. BadInput where it is none, cannot be read, or is not in UTF-8."""
-    with _reading(path):
-        return regular(path).read_text("utf-8-sig")
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file. Raises BadInput if it cannot be read or is not UTF-8."""
+    with _as_bad_input(path):
+        return require_file(path).read_text("utf-8-sig")  # drops a byte order mark
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file, in hex. BadInput where it cannot be read."""
-    with _reading(path), regular(path).open("rb") as file:
+    """SHA-256 of a file, in hex. Raises BadInput if it cannot be read."""
+    with _as_bad_input(path), require_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def _as_bad_input(path: Path) -> Iterator[None]:
+    """Turns errors of decoding and of the operating system into BadInput."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -47,24 +50,28 @@ def _reading(path: Path) -> Iterator[None]:
         raise BadInput(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def from_json(source: str | bytes, name: object, shape: Any) -> Any:
-    """JSON text of `name` as a value of `shape` (see `shaped`). BadInput where it is not."""
-    return shaped(_parsed("JSON", lambda: json.loads(source), name), shape, str(name))
+def read_json(path: Path, shape: Any) -> Any:
+    """The content of a JSON file as a value of the type `shape` (see `shaped`). Raises BadInput if
+    it cannot be read or has another type.
+    """
+    text = read_text(path)
+    return shaped(_parsed("JSON", lambda: json.loads(text), path), shape, str(path))
 
 
-def from_yaml(source: str, name: object, shape: Any) -> Any:
-    """YAML as `from_json`: plain values alone."""
+def read_yaml(path: Path, name: str, shape: Any) -> Any:
+    """As `read_json`, of a YAML file of plain values. Errors call the file `name`."""
     import yaml
 
-    return shaped(_parsed("YAML", lambda: yaml.safe_load(source), name), shape, str(name))
+    text = read_text(path)
+    return shaped(_parsed("YAML", lambda: yaml.safe_load(text), name), shape, name)
 
 
-def notebook(path: Path) -> Any:
-    """An .ipynb file; errors as `text`, and BadInput where it is not a notebook."""
+def read_notebook(path: Path) -> Any:
+    """An .ipynb file. Raises BadInput if it cannot be read or is no notebook."""
     import nbformat
 
-    source = text(path)
-    return _parsed("a notebook", lambda: nbformat.reads(source, as_version=4), path)
+    text = read_text(path)
+    return _parsed("a notebook", lambda: nbformat.reads(text, as_version=4), path)
 
 
 def _parsed(language: str, parse: Callable[[], Any], name: object) -> Any:
@@ -75,9 +82,9 @@ def _parsed(language: str, parse: Callable[[], Any], name: object) -> Any:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A place for what becomes `path` at the end, whole or not at all. OSError, which names `path`,
-    of a full disk.
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yields a temporary path, which replaces `path` at the end. After an error `path` is as
+    before. An OSError, as of a full disk, names `path`.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -90,14 +97,16 @@ def whole(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-def write(path: Path, content: str) -> None:
-    """Writes a text file as `whole` does."""
-    with whole(path) as partial:
+def write_text(path: Path, content: str) -> None:
+    """Writes a text file atomically."""
+    with atomic_write(path) as partial:
         partial.write_text(content, "utf-8")
 
 
-def folder(path: Path, hint: str) -> None:
-    """Makes a folder unless it is there. BadInput, which ends in `hint`, where that cannot be."""
+def make_folder(path: Path, hint: str) -> None:
+    """Creates a folder and its parents if missing. Raises BadInput, which ends in `hint`, if it
+    cannot.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -53,7 +53,9 @@ def shown(path: Path) -> str:
 
 
 def _folder(variable: str, usual: str) -> Path:
-    """The folder that a variable names. BadInput where it is empty or cannot be a folder's name."""
+    """The folder that a variable names. Raises BadInput if it is empty or cannot be a folder's
+    name.
+    """
     given = os.environ.get(variable, usual)
     if not given.strip():
         raise BadInput(f"{variable} is set but empty: let it name a folder, or unset it")

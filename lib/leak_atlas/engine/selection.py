@@ -17,7 +17,7 @@ def highest(scores: Maps, share: float) -> dict[str, BoolArray]:
     """Masks of exactly round(share n) of all n weights, those with the largest scores.
 
     Of equal scores the first is taken, in the order of the mapping and of each array's elements.
-    Raises BadInput where `share` is not between 0 and 1, and on scores that are not finite.
+    Raises BadInput if `share` is not between 0 and 1, and on scores that are not finite.
     """
     if not 0 <= share <= 1:
         raise BadInput(f"a share of the weights lies between 0 and 1, not at {share}")

@@ -20,7 +20,7 @@ class Within(NamedTuple):
     most: float = math.inf
 
     def checked(self, number: float, name: str) -> float:
-        """The same number. BadInput where it lies outside."""
+        """The same number. Raises BadInput if it lies outside."""
         if self.least <= number <= self.most:
             return number
         upper = "or more" if self.most == math.inf else f"to {self.most:g}"
@@ -30,7 +30,7 @@ class Within(NamedTuple):
 def shaped(value: Any, kind: Any, name: str) -> Any:
     """The value of `name` as its declared type, so that 1 and 1.0 are the same float.
 
-    BadInput, which says where in `name`, where the value does not fit.
+    Raises BadInput, which says where in `name`, if the value does not fit.
     """
     origin = get_origin(kind)
     inner = get_args(kind)

@@ -180,8 +180,9 @@ def _head(key: str, text: bytes) -> dict[str, Any]:
 
 
 def discard(key: str) -> None:
-    """Removes an entry, whole: it leaves its place in one rename. BadInput where the store cannot
-    be written."""
+    """Removes an entry, whole: it leaves its place in one rename. Raises BadInput if the store
+    cannot be written.
+    """
     out = _aside(f"{key}-out")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

@@ -22,20 +22,24 @@ def prepare(place: Path) -> dict[str, str]:
 
     template = place / ".jupyter/voila/templates/atlas"
     shutil.copytree(TEMPLATE, template, dirs_exist_ok=True)
-    sources = sorted((paths.NOTEBOOKS / "explore").glob("*.py"))
-    for source in sources:
-        nbformat.write(jupytext.read(source), place / f"{source.stem}.ipynb")
-    cards = Environment(autoescape=True).from_string(files.text(TEMPLATE / "cards.html.j2"))
-    shown = [_card(place / f"{source.stem}.ipynb") for source in sources]
-    files.write(template / "tree-lab.html", cards.render(cards=shown, style=render.style()))
-    known = filter(None, [str(place / ".jupyter"), os.environ.get("JUPYTER_PATH")])
-    config = str(paths.NOTEBOOKS / ".jupyter")
-    return {"JUPYTER_PATH": os.pathsep.join(known), "JUPYTER_CONFIG_PATH": config}
+    cards = []
+    for source in sorted((paths.NOTEBOOKS / "explore").glob("*.py")):
+        notebook = place / f"{source.stem}.ipynb"
+        nbformat.write(jupytext.read(source), notebook)
+        cards.append(_card(notebook))
+    layout = files.read_text(TEMPLATE / "cards.html.j2")
+    first = Environment(autoescape=True).from_string(layout)
+    files.write_text(template / "tree-lab.html", first.render(cards=cards, style=render.style()))
+    known = [str(place / ".jupyter"), os.environ.get("JUPYTER_PATH", "")]
+    return {
+        "JUPYTER_PATH": os.pathsep.join(filter(None, known)),
+        "JUPYTER_CONFIG_PATH": str(paths.NOTEBOOKS / ".jupyter"),
+    }
 
 
 def _card(path: Path) -> dict[str, Any]:
     """Title and first paragraph of a notebook, and what its last executed version showed."""
-    first = files.notebook(path).cells[0].source.removeprefix("# Explore: ")
+    first = files.read_notebook(path).cells[0].source.removeprefix("# Explore: ")
     title, _, text = first.partition("\n")
     question = re.sub("[*`]", "", text.strip().partition("\n\n")[0])
     return {
@@ -50,6 +54,6 @@ def _picture(name: str) -> str:
     """The first figure of a run, or of a published report; "" where there is none."""
     for folder in (paths.outputs() / "runs", paths.reports()):
         for report in sorted(folder.glob(f"*/explore/{name}.ipynb")):
-            for data, _ in render.pictures(files.notebook(report)):
+            for data, _ in render.pictures(files.read_notebook(report)):
                 return str(data["image/png"])
     return ""

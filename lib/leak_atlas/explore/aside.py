@@ -29,7 +29,7 @@ TICK = 0.25  # seconds between looks at what a process says
 GRACE = 10.0  # seconds that a process has to end its workers
 
 
-def cost(asked: list[Any]) -> str:
+def cost(steps: list[Any]) -> str:
     """What a click would do and how long it takes; "" where there is nothing to do.
 
     Raises BadInput where the steps cannot be computed here.
@@ -37,17 +37,17 @@ def cost(asked: list[Any]) -> str:
     from leak_atlas.lab.cluster import Where
     from leak_atlas.lab.run import width
 
-    if not (todo := plan(asked)).jobs:
+    if not (todo := plan(steps)).jobs:
         return ""
     for why in absent(todo.jobs.values()):
         raise BadInput(why)
     return todo.offer(width(todo, Where()))
 
 
-async def count(asked: list[Any]) -> str:
+async def count(steps: list[Any]) -> str:
     """The `cost`, counted aside."""
     with unheard():
-        counted = asyncio.get_running_loop().run_in_executor(_counter(), cost, asked)
+        counted = asyncio.get_running_loop().run_in_executor(_counter(), cost, steps)
     return await counted
 
 
@@ -80,10 +80,10 @@ class Progress(NamedTuple):
 class Training:
     """Steps that are being computed in a process of their own; iterating gives its `Progress`."""
 
-    def __init__(self, asked: list[Any]) -> None:
+    def __init__(self, steps: list[Any]) -> None:
         self.cancelled = False
         self._inbox, outbox = CONTEXT.Pipe(duplex=False)
-        self._process = CONTEXT.Process(target=_train, args=(asked, outbox))
+        self._process = CONTEXT.Process(target=_train, args=(steps, outbox))
         with unheard():
             self._process.start()
         outbox.close()
@@ -96,22 +96,24 @@ class Training:
 
     async def __aiter__(self) -> AsyncIterator[Progress]:
         """Ends with the process. Raises lab.Failed where something could not be computed."""
-        said: Progress | str | None = None
+        message: Progress | str | None = None
         with suppress(EOFError, OSError):  # it ended before it was done
-            while not isinstance(said, str):
-                while not isinstance(said, str) and self._inbox.poll():
-                    said = self._inbox.recv()
-                    if isinstance(said, Progress):
-                        yield said
-                await asyncio.sleep(TICK)
-        # torch and Dask take seconds to end, for which nobody has to wait
-        if isinstance(said, str):
+            while not isinstance(message, str):
+                if not self._inbox.poll():
+                    await asyncio.sleep(TICK)
+                    continue
+                message = self._inbox.recv()
+                if isinstance(message, Progress):
+                    yield message
+        if isinstance(message, str):
+            # torch and Dask take seconds to end, for which nobody has to wait
             Thread(target=self._end, daemon=True).start()
         else:
             await asyncio.to_thread(self._end)
-        if not self.cancelled and said != "":
-            ended = f"the process that trained ended with code {self._process.exitcode}; what is finished is kept"
-            raise lab.Failed(said if isinstance(said, str) else ended)
+            code = self._process.exitcode
+            message = f"the process that trained ended with code {code}; what is finished is kept"
+        if message and not self.cancelled:
+            raise lab.Failed(message)
 
     def _end(self) -> None:
         self._process.join(GRACE)
@@ -120,25 +122,32 @@ class Training:
         atexit.unregister(self._process.terminate)
 
 
-def _train(asked: list[Any], outbox: Any) -> None:
+def _leave(*_: Any) -> None:
+    """Workers are closed on the way out."""
+    sys.exit(1)
+
+
+def _train(steps: list[Any], outbox: Any) -> None:
     """In the process: sends a `Progress` for each job that is done, and in the end "" or what went
     wrong.
     """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # workers are closed on the way out
+    signal.signal(signal.SIGTERM, _leave)
     _follow()
     from leak_atlas.lab.run import reasons, run
 
-    todo = plan(asked)
-    share, done, total = 0.0, 0, todo.seconds or 1.0
+    todo = plan(steps)
+    share = 0.0
+    done = 0
 
-    def took(outcome: Any) -> None:
+    def report(outcome: Any) -> None:
         nonlocal share, done
-        share += todo.jobs[outcome.key].seconds / total
+        share += todo.jobs[outcome.key].seconds / (todo.seconds or 1.0)
         done += 1
         outbox.send(Progress(min(share, 1.0), done, len(todo.jobs)))
 
     try:
         outbox.send(Progress(0.0, 0, len(todo.jobs)))
-        outbox.send("; ".join(reasons(run(todo, None, took).values())))
+        failed = run(todo, None, report)
+        outbox.send("; ".join(reasons(failed.values())))
     except BadInput as error:
         outbox.send(str(error))

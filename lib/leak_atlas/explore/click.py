@@ -37,24 +37,24 @@ class Offer(widgets.VBox):
     """
 
     def __init__(self, steps: Callable[[], list[list[Any]]], done: Callable[[str], None]) -> None:
-        self._steps, self._done = steps, done
+        self._steps = steps
+        self._done = done
         self._counting: asyncio.Task[None] | None = None
         self._training: asyncio.Task[None] | None = None
         self._aside: aside.Training | None = None
         self.cost = widgets.HTML().add_class("leak-atlas-cost")
-        self.train = widgets.Button(button_style="primary", icon="play", layout=AUTO).add_class(
-            "leak-atlas-train"
-        )
+        self.train = widgets.Button(icon="play", button_style="primary", layout=AUTO)
+        self.train.add_class("leak-atlas-train")
         self.train.on_click(self._compute)
         self.bar = widgets.FloatProgress(max=1.0, layout={"width": "180px"})
         self.progress = widgets.HTML().add_class("leak-atlas-progress")
-        self.cancel = widgets.Button(description="cancel", icon="stop", layout=AUTO).add_class(
-            "leak-atlas-cancel"
-        )
-        self.cancel.on_click(lambda _: self._aside and self._aside.cancel())
+        self.cancel = widgets.Button(description="cancel", icon="stop", layout=AUTO)
+        self.cancel.add_class("leak-atlas-cancel")
+        self.cancel.on_click(self._cancel)
+        offer = widgets.HBox([self.train, self.cost], layout=WRAP)
         self._running = widgets.HBox([self.bar, self.progress, self.cancel], layout=WRAP)
-        self._running.layout.display = self.train.layout.display = "none"
-        super().__init__([widgets.HBox([self.train, self.cost], layout=WRAP), self._running])
+        _show(False, self._running, self.train)
+        super().__init__([offer, self._running])
 
     def tell(self, wrong: str = "") -> None:
         """Counts what is missing now; `wrong` says why that cannot be."""
@@ -63,73 +63,89 @@ class Offer(widgets.VBox):
         self._say("", wrong)
         if wrong:
             return
-        asked = self._steps()
-        if all(step.stored and store.has(step.key) for step in steps_of(asked)):
+        steps = self._steps()
+        if all(step.stored and store.has(step.key) for step in steps_of(steps)):
             return
         self.cost.value = status("counting what it costs ...")
-        self._counting = begin(self._count(asked))
+        self._counting = begin(self._count(steps))
         if not self._counting:
             try:
-                self._say(aside.cost(asked))
+                self._say(aside.cost(steps))
             except BadInput as error:
                 self._say("", str(error))
 
-    async def _count(self, asked: list[list[Any]]) -> None:
+    async def _count(self, steps: list[list[Any]]) -> None:
         try:
-            self._say(await aside.count(asked))
+            self._say(await aside.count(steps))
         except BadInput as error:
             self._say("", str(error))
 
     def _say(self, offer: str, wrong: str = "") -> None:
-        self.train.description, self.cost.value = offer, status(wrong)
-        self.train.layout.display = None if offer else "none"
+        self.cost.value = status(wrong)
+        self.train.description = offer
         self.train.disabled = bool(self._training)
+        _show(bool(offer), self.train)
 
     def _compute(self, _: Any) -> None:
+        """Trains in another process, or, where there can be none, here."""
         if self._training or self.train.disabled:
             return
         self.train.disabled = True
-        wrong, asked = "", self._steps()
+        wrong = ""
+        steps = self._steps()
         try:
-            used = list(kinds(steps_of(asked)))
+            used = list(kinds(steps_of(steps)))
             code.check_files(used)  # or the other process would read another source
-            self._training = (
-                None
-                if code.kind_in_cell(used)
-                else begin(self._follow(asked, self.train.description))
-            )
+            if not code.kind_in_cell(used):
+                self._training = begin(self._follow(steps, self.train.description))
             if self._training:
                 return
-            lab.realize(*asked)
+            lab.realize(*steps)
         except (BadInput, lab.Failed) as error:
             wrong = str(error)
         self._done(wrong)
 
-    async def _follow(self, asked: list[list[Any]], what: str) -> None:
+    def _cancel(self, _: Any) -> None:
+        if self._aside:
+            self._aside.cancel()
+
+    async def _follow(self, steps: list[list[Any]], what: str) -> None:
         """Shows how a training gets on; other controls can be moved meanwhile."""
-        wrong, start = "", (began := time.monotonic())
-        self.bar.value, self.cancel.disabled = 0.0, True
-        for each in (self._running, self.bar, self.cancel):
-            each.layout.display = None
+        wrong = ended = ""
+        self.bar.value = 0.0
+        self.cancel.disabled = True
+        _show(True, self._running, self.bar, self.cancel)
         self.progress.value = status(f"{what}: starting ...")
+        start = began = time.monotonic()
         try:
-            self._aside = await asyncio.to_thread(aside.Training, asked)
+            self._aside = await asyncio.to_thread(aside.Training, steps)
             self.cancel.disabled = False
-            async for share, done, steps in self._aside:
-                now = time.monotonic()
-                began = now if done == 0 else began  # torch is loaded before that
-                spent, pace = now - start, (now - began) / max(share, 1e-9)
-                left = f", about {duration(pace * (1 - share))} left" if 0.02 < share < 1 else ""
-                self.bar.value = share
-                self.progress.value = status(
-                    f"{what}: {done} of {steps} steps, {duration(spent)} so far{left}"
-                )
+            async for progress in self._aside:
+                if progress.done == 0:
+                    began = time.monotonic()  # torch is loaded before that
+                self.bar.value = progress.share
+                self.progress.value = status(f"{what}: {_words(progress, start, began)}")
         except lab.Failed as error:
             wrong = str(error)
-        ended = (
-            "cancelled; what is finished is kept" if self._aside and self._aside.cancelled else ""
-        )
-        self.bar.layout.display = self.cancel.layout.display = "none"
-        self.progress.value, self._running.layout.display = status(ended), None if ended else "none"
+        if self._aside and self._aside.cancelled:
+            ended = "cancelled; what is finished is kept"
+        self.progress.value = status(ended)
+        _show(False, self.bar, self.cancel)
+        _show(bool(ended), self._running)
         self._training = self._aside = None
         self._done(wrong)
+
+
+def _words(progress: aside.Progress, start: float, began: float) -> str:
+    """How far a training is that `start`ed then, and whose first step `began` then."""
+    now = time.monotonic()
+    text = f"{progress.done} of {progress.steps} steps, {duration(now - start)} so far"
+    if 0.02 < progress.share < 1:
+        left = (now - began) * (1 - progress.share) / progress.share
+        text += f", about {duration(left)} left"
+    return text
+
+
+def _show(shown: bool, *controls: widgets.Widget) -> None:
+    for control in controls:
+        control.layout.display = None if shown else "none"

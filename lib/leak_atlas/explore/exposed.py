@@ -8,107 +8,147 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.audit import Estimate
-from leak_atlas.explore import charts
+from leak_atlas.explore import records, vega
+from leak_atlas.explore.records import BoolArray, Row
 from leak_atlas.localization.disparity import Arrays
-from leak_atlas.recipe import registry
+from leak_atlas.recipe import Data, registry
 
 MEMBERS, OTHERS = "members", "non-members"
-GROUPS = {OTHERS: charts.GREY, MEMBERS: charts.PURPLE}
+GROUPS = {OTHERS: vega.GREY, MEMBERS: vega.PURPLE}
 ALL = "all classes"
 SHOWN = 9  # samples in a strip
 
 
 @dataclass(frozen=True)
+class Scores:
+    """What an attack says of the whole pool, `(targets, N)` each."""
+
+    score: NDArray  # 0 where there is none
+    member: BoolArray  # of the target
+    other: BoolArray  # non-members of the target
+
+    @classmethod
+    def of(cls, attack: Arrays, index: NDArray) -> Scores:
+        """Scores on the samples `index (N,)` of the pool; infinite ones become the most extreme."""
+        given = np.atleast_2d(attack["scores"])
+        finite = given[np.isfinite(given)]
+        member_given = np.broadcast_to(attack["member"], given.shape)
+        samples = np.broadcast_to(attack["index"], given.shape)
+        target = np.arange(len(given))[:, None]
+        place = np.searchsorted(index, samples)
+        shape = len(given), len(index)
+        score = np.zeros(shape)
+        member = np.zeros(shape, bool)
+        other = np.zeros(shape, bool)
+        score[target, place] = given.clip(finite.min(), finite.max())
+        member[target, place] = member_given
+        other[target, place] = ~member_given
+        return cls(score, member, other)
+
+    def ranks(self) -> NDArray:
+        """The percentage of each target's non-members with a lower score, `(targets, N)`."""
+        ranks = np.empty(self.score.shape)
+        for target, others in enumerate(self.other):
+            ranks[target] = records.ranks(self.score[[target]], others)
+        return ranks
+
+    def within(self, samples: BoolArray) -> Scores:
+        """The same of some of the samples, `(N,)`; the others have no score."""
+        return Scores(self.score, self.member & samples, self.other & samples)
+
+    def auc(self) -> Estimate | None:
+        """AUC over the targets that have members and non-members; None where there is none."""
+        aucs = []
+        for score, member, other in zip(self.score, self.member, self.other, strict=True):
+            if member.any() and other.any():
+                judged = member | other
+                auc = audit.auc(score[judged], member[judged])
+                aucs.append(float(auc))
+        return audit.mean_ci(aucs, bounds=(0, 1)) if aucs else None
+
+    def histogram(self) -> Row:
+        """How the scores of members and of non-members are distributed."""
+        judged = self.member | self.other
+        groups = {
+            MEMBERS: self.member[judged],
+            OTHERS: self.other[judged],
+        }
+        return records.histogram(self.score[judged], groups)
+
+
+@dataclass(frozen=True)
 class Exposed:
-    """Who is exposed by an attack: cells by class, and the rank of each sample of `index (N,)` by
-    whether the target has trained on it, `(N,)`, mean over the targets.
+    """Who is exposed by an attack: cells by class, and the rank of each sample of `index (N,)` as a
+    member and as a non-member, `(N,)`, mean over the targets.
     """
 
-    cells: list[dict[str, Any]]
+    cells: list[Row]
     index: NDArray
     ranks: dict[str, NDArray]  # by group
 
     @classmethod
-    def of(cls, results: Sequence[Arrays], data: str) -> Exposed:
+    def of(cls, results: Sequence[Arrays], data: Data) -> Exposed:
         """`results` are those of an attack, and the `Signals` of one target."""
         attack, signals = results
-        index, labels = signals["index"], signals["labels"]
-        scores, inside, outside = in_pool(attack, index)
-        _, as_member, otherwise = exposed_ranks(attack, index)
-        rows = {ALL: np.ones(len(index), bool)}
-        for label, name in enumerate(registry.find(data).classes):
-            rows[name] = labels == label
+        index = signals["index"]
+        scores = Scores.of(attack, index)
+        ranks = mean_ranks(scores, scores.ranks())
+        classes = {ALL: np.ones(len(index), bool)}
+        for label, name in enumerate(registry.find(data.name).classes):
+            classes[name] = signals["labels"] == label
         cells = []
-        for name, here in rows.items():
-            members, others = inside & here, outside & here
-            auc = _mean_auc(scores, members, others)
-            if auc is None:
-                continue
-            cell: dict[str, Any] = {"class": name}
-            cell["meaning"] = charts.meaning(auc, "members have", "attack scores")
-            shown = members | others
-            groups = {MEMBERS: members[shown], OTHERS: others[shown]}
-            places = np.flatnonzero(members.any(axis=0))
-            highest = places[np.argsort(-as_member[places], kind="stable")][:SHOWN]
-            cell |= charts.interval(auc) | charts.histogram(scores[shown], groups)
-            cell["sample"] = [f"{data} {at}" for at in index[highest]]
-            cell["rank"] = charts.listed(as_member[highest])
-            cells.append(cell)
-        return cls(cells, index, {MEMBERS: as_member, OTHERS: otherwise})
+        for name, samples in classes.items():
+            own = scores.within(samples)
+            if auc := own.auc():
+                highest = _highest(own, ranks[MEMBERS])
+                cell = {
+                    "class": name,
+                    "meaning": records.meaning(auc, "members have", "attack scores"),
+                    **records.interval(auc),
+                    **own.histogram(),
+                    "sample": [records.sample_name(data, at) for at in index[highest]],
+                    "rank": records.rounded(ranks[MEMBERS][highest]),
+                }
+                cells.append(cell)
+        return cls(cells, index, ranks)
 
 
-def _mean_auc(scores: NDArray, members: NDArray, others: NDArray) -> Estimate | None:
-    """AUC over the targets that have members and non-members; None where there is none."""
-    aucs = []
-    for own, inside, outside in zip(scores, members, others, strict=True):
-        judged = inside | outside
-        if inside.any() and outside.any():
-            aucs.append(float(audit.auc(own[judged], inside[judged])))
-    return audit.mean_ci(aucs, bounds=(0, 1)) if aucs else None
+def _highest(scores: Scores, ranks: NDArray) -> NDArray:
+    """The places of the members that are exposed most."""
+    members = np.flatnonzero(scores.member.any(axis=0))
+    order = np.argsort(-ranks[members], kind="stable")
+    return members[order[:SHOWN]]
 
 
-def in_pool(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Scores of each target on the whole pool `(T, N)`, 0 where there is none, and who is a member
-    or a non-member of it.
+def mean_ranks(scores: Scores, ranks: NDArray) -> dict[str, NDArray]:
+    """The rank of each sample `(N,)`, mean over the targets that trained on it, and over the
+    others; NaN without any.
     """
-    own = np.atleast_2d(attack["scores"])
-    finite = own[np.isfinite(own)]
-    member = np.broadcast_to(attack["member"], own.shape)
-    target = np.arange(len(own))[:, None]
-    places = np.searchsorted(index, np.broadcast_to(attack["index"], own.shape))
-    scores = np.zeros((len(own), len(index)))
-    inside, outside = scores.astype(bool), scores.astype(bool)
-    scores[target, places] = own.clip(finite.min(), finite.max())
-    inside[target, places] = member
-    outside[target, places] = ~member
-    return scores, inside, outside
+    return {
+        MEMBERS: records.mean_where(ranks, scores.member),
+        OTHERS: records.mean_where(ranks, scores.other),
+    }
 
 
-def exposed_ranks(attack: Arrays, index: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """The rank of each sample in each target, percent `(T, N)`, and its means over the targets that
-    trained on it and over the others, `(N,)`; NaN without any.
-    """
-    scores, inside, outside = in_pool(attack, index)
-    ranks = np.empty(scores.shape)
-    for target, others in enumerate(outside):
-        ranks[target] = charts.ranks(scores[[target]], others)
-    return ranks, charts.mean_where(ranks, inside), charts.mean_where(ranks, outside)
-
-
-def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[dict[str, Any]]:
+def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[Row]:
     """The ranks of each sample through the sparsities."""
-    index = [int(sample.rpartition(" ")[2]) for sample in samples]
     if not exposed:
         return []
-    columns: dict[str, Any] = {"sample": samples, "at": [[*exposed]] * len(samples)}
+    index = [records.sample_index(sample) for sample in samples]
+    columns: Row = {
+        "sample": samples,
+        "at": [[*exposed]] * len(samples),
+    }
     for group in GROUPS:
-        ranks = [of.ranks[group][np.searchsorted(of.index, index)] for of in exposed.values()]
+        ranks = []
+        for each in exposed.values():
+            places = np.searchsorted(each.index, index)
+            ranks.append(each.ranks[group][places])
         columns[group] = np.transpose(ranks).round()
-    return charts.records(columns)
+    return records.records(columns)

@@ -1,7 +1,8 @@
-"""An explorer on a page without a kernel: its stored states, in one packet that `player.js` unfolds.
+"""An explorer on a page without a kernel: its stored states, in one packet that `player.js`
+unfolds.
 
-A packet lies in a file next to the executed notebook (`live.packet`). Rows that several states share,
-as the pictures of samples, are in it once.
+A packet lies in a file next to the executed notebook (`live.packet`). Rows that several states
+share, as the pictures of samples, are in it once.
 """
 
 from __future__ import annotations
@@ -13,24 +14,32 @@ from contextlib import suppress
 from typing import Any
 
 from leak_atlas import BadInput
-from leak_atlas.explore.instrument import Description, State, figure
+from leak_atlas.explore.description import Description, State, figure
 
 
 def packet(of: Description, state: State) -> str:
     """The states that `of` publishes, from this one on; those that are not stored are left out."""
-    pool: dict[str, int] = {}
-
-    def place(row: dict[str, Any]) -> int:
-        return pool.setdefault(json.dumps(row), len(pool))
-
+    pool: dict[str, int] = {}  # the place of each row
     states = []
     for label, changed in of.published().items():
-        chosen = state | changed
         with suppress(BadInput):
-            if rows := of.rows(chosen):
-                shown = figure(of, chosen, rows)
-                shown["rows"] = {name: [place(row) for row in own] for name, own in rows.items()}
-                said = of.sentences(chosen | shown["at"], rows)
-                states.append({"label": label, "figure": shown, "sentences": said})
-    text = f'{{"pool": [{",".join(pool)}], "states": {json.dumps(states)}}}'
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+            if shown := _shown(of, state | changed, pool):
+                states.append({"label": label} | shown)
+    rows = ",".join(pool)
+    text = f'{{"pool": [{rows}], "states": {json.dumps(states)}}}'
+    packed = gzip.compress(text.encode(), mtime=0)
+    return base64.b64encode(packed).decode()
+
+
+def _shown(of: Description, state: State, pool: dict[str, int]) -> dict[str, Any] | None:
+    """What the page shows of a state, whose rows join the pool; None where nothing is stored."""
+    rows = of.rows(state)
+    if not rows:
+        return None
+    shown = figure(of, state, rows)
+    sentences = of.sentences(state | shown["at"], rows)
+    places: dict[str, list[int]] = {}
+    for name, own in rows.items():
+        texts = [json.dumps(row) for row in own]
+        places[name] = [pool.setdefault(text, len(pool)) for text in texts]
+    return {"figure": shown | {"rows": places}, "sentences": sentences}

@@ -21,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas import audit
-from leak_atlas.explore import charts, shelf
-from leak_atlas.explore.charts import Chart, Measure, by
+from leak_atlas.explore import charts, records, shelf, vega
+from leak_atlas.explore.charts import Measure
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.exposed import ALL, GROUPS, SHOWN, Exposed, path_rows
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
+from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
+from leak_atlas.explore.vega import Chart, by
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import (
     Attacker,
@@ -60,18 +62,17 @@ class Pruning(Description):
     reference: int = 0
 
     name = "pruning"
-    title = "What does pruning remove, and whom does it expose?"
-    question = title
     hint = (
-        "Click a class to see its members and those who are exposed most; click a picture to follow that"
-        " sample through the sparsities. A number in brackets could be chance."
+        "Click a class to see its attack scores and its most exposed members; click a picture"
+        " to follow that sample through the sparsities. A number in brackets could be chance:"
+        " its 95 % interval contains 0.5."
     )
 
     def __post_init__(self) -> None:
         self._shelf = Shelf()
         self._chain = cache(self.pruned)
         self._sparsities = sorted({*SPARSITIES, self.sparsity})
-        pruners: dict[str, Any] = {name: name for name in get_args(Pruner)}
+        pruners = {name: name for name in get_args(Pruner)}
         levels = {f"{level:g}": level for level in self._sparsities}
         self.choices = []
         for letter, pruner in zip(COLOURS, self.compared, strict=True):
@@ -87,9 +88,11 @@ class Pruning(Description):
     # ------------------------------------------------------------ recipes
 
     def pruned(self, pruner: Pruner, sparsity: float, defence: str) -> Population:
+        """The networks after pruning and training on, with a defence."""
         objective, setup = self.defences[defence], self.setup
         if "reference" in objective.needs:
-            setup = replace(setup, design=replace(setup.design, reference=self.reference))
+            design = replace(setup.design, reference=self.reference)
+            setup = replace(setup, design=design)
         return setup.trained().pruned(pruner, sparsity).train(self.schedule, objective)
 
     def measured(self, models: Population, attack: str) -> Measured:
@@ -98,176 +101,199 @@ class Pruning(Description):
 
     def removed(self, pruner: Pruner, sparsity: float) -> list[Sparsity]:
         """What is pruned of each target; the defence comes later."""
-        networks = self._chain(pruner, sparsity, next(iter(self.defences)))
+        undefended = next(iter(self.defences))
+        networks = self._chain(pruner, sparsity, undefended)
         return [Sparsity(network) for network in networks.states[: self.targets]]
 
     def beforehand(
         self, pruner: Pruner, sparsities: Iterable[float], defences: Iterable[str], attack: str
     ) -> list[Any]:
         """The dense networks, and all that is looked at of a pruner."""
-        levels = list(sparsities)
-        networks = [self._chain(pruner, *each) for each in product(levels, defences)]
-        measured = [self.measured(each, attack) for each in [self.setup.trained(), *networks]]
-        return [measured, [self.removed(pruner, level) for level in levels]]
+        steps: list[Any] = [self.measured(self.setup.trained(), attack)]
+        for level, defence in product(sparsities, defences):
+            networks = self._chain(pruner, level, defence)
+            steps += [self.measured(networks, attack), self.removed(pruner, level)]
+        return steps
 
     def _side(self, state: State, letter: str, sparsity: float) -> Measured:
         """The networks of a side; without sparsity those that are dense."""
-        pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
-        models = self._chain(pruner, sparsity, defence) if sparsity else self.setup.trained()
+        models = self.setup.trained()
+        if sparsity:
+            pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
+            models = self._chain(pruner, sparsity, defence)
         return self.measured(models, state["attack"])
 
     def steps(self, state: State) -> list[Any]:
         level = self.value(state, "train_at")
-        steps: list[Any] = []
+        steps: list[Any] = [self._side(state, "A", 0.0)]
         for letter in COLOURS:
             removed = self.removed(state[f"{letter}_pruner"], level)
-            steps += [self._side(state, letter, 0.0), self._side(state, letter, level), removed]
+            steps += [self._side(state, letter, level), removed]
         return steps
 
     def marks(self, state: State, side: str) -> list[Any]:
         level = self.value(state, "train_at")
-        return [self._side(state, letter, level)[1] for letter in side or COLOURS]
+        return [self._side(state, letter, level).attack for letter in side or COLOURS]
 
     def published(self) -> dict[str, State]:
         first, *others = get_args(Pruner)
-        return {f"{first} and {name}": {"A_pruner": first, "B_pruner": name} for name in others}
+        states = {}
+        for name in others:
+            states[f"{first} and {name}"] = {"A_pruner": first, "B_pruner": name}
+        return states
 
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
         measured: dict[Any, Measured] = {("dense", None): self._side(state, "A", 0.0)}
         exposed: dict[str, dict[float, Exposed]] = {letter: {} for letter in COLOURS}
-        cells, stages, paths, samples = [], [], [], set[str]()
+        cells: list[Row] = []
+        removed: list[Row] = []
         for letter, level in product(COLOURS, [0.0, *self._sparsities]):
-            place = {"side": letter, "at": level}
-            signals, attack = measured[letter, level] = self._side(state, letter, level)
-            found = self._shelf.derived(Exposed.of, [attack, signals[0]], self.setup.data.name)
-            if found:
+            networks = self._side(state, letter, level)
+            measured[letter, level] = networks
+            if found := self._exposed(networks):
                 exposed[letter][level] = found
-                cells += [place | row for row in found.cells]
+                cells += records.placed(found.cells, side=letter, at=level)
             if level:
                 counts = self.removed(state[f"{letter}_pruner"], level)
-                removed = self._shelf.derived(removed_rows, counts) or []
-                stages += [place | row for row in removed]
+                stages = self._shelf.derived(removed_rows, counts) or []
+                removed += records.placed(stages, side=letter, at=level)
         if not cells:
             return {}
-        for row in cells:
-            samples |= {*row["sample"]}
+        samples = sorted(set().union(*(row["sample"] for row in cells)))
+        paths: list[Row] = []
         for letter, by_level in exposed.items():
-            paths += [{"side": letter} | row for row in path_rows(by_level, sorted(samples))]
+            own = path_rows(by_level, samples)
+            paths += records.placed(own, side=letter)
         return {
             "cells": cells,
-            "layers": stages,
+            "layers": removed,
             "paths": paths,
             "outcomes": self._shelf.outcomes(measured),
-            "pictures": charts.portraits({self.setup.data.name: self.setup.data}, sorted(samples)),
+            "pictures": records.portraits(self.setup.data, samples),
         }
 
-    # ------------------------------------------------------------ figure
+    def _exposed(self, networks: Measured) -> Exposed | None:
+        """Who is exposed; None where it is not stored."""
+        steps = [networks.attack, networks.signals[0]]
+        return self._shelf.derived(Exposed.of, steps, self.setup.data)
+
+    # ------------------------------------------------------------ words
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
-        levels = sorted(charts.values(rows["cells"], "at"))
+        cells = rows["cells"]
+        levels = _levels(rows)
         at = self.sparsity if self.sparsity in levels else levels[-1]
-        here = [row for row in rows["cells"] if row["at"] == at and row["class"] != ALL]
-        most = max(here, key=itemgetter("auc"))
-        classes = charts.values(rows["cells"], "class")
+        here = records.select(cells, at=at)
+        classes = [row for row in here if row["class"] != ALL]
+        most = max(classes, key=itemgetter("auc"))
+        names = records.values(cells, "class")
         return [
             Pointer("sparsity", "sparsity_at", levels, at, slider=True, play=True),
-            Pointer("who", "who_class", classes, most["class"], label="class"),
-            Pointer("sample", "sample_sample", [], most["sample"][0], hidden=True),
+            Pointer("who", "who_class", names, most["class"], label="class"),
+            sample_pointer(most["sample"][0]),
         ]
 
     def sentences(self, state: State, rows: Rows) -> list[str]:
         if not rows:
             return ["Nothing of this is stored yet."]
-        said, at = [], state["sparsity"]
-        for row in rows["cells"]:
-            if row["at"] == at and row["class"] == state["who"]:
-                interval = f"95 % interval {row['low']:.2f} to {row['high']:.2f}"
-                name = f"{row['side']} ({self._name(state, row['side'])})"
-                said.append(f"{name}, {row['class']}: AUC {row['auc']:.2f}, {interval}.")
-        return said + shelf.sentences(rows["outcomes"], at, f"sparsity {at:g}")
+        at, who = state["sparsity"], state["who"]
+        names = self._names(state)
+        chosen = {"at": at, "class": who}
+        texts = []
+        for row in records.select(rows["cells"], **chosen):
+            side = row["side"]
+            auc = records.sentence(row, "auc", "AUC")
+            texts.append(f"{side} ({names[side]}), {who}: {auc}.")
+        return texts + shelf.sentences(rows["outcomes"], at, f"sparsity {at:g}")
 
-    def _name(self, state: State, letter: str) -> str:
-        return f"{state[f'{letter}_pruner']}, {state[f'{letter}_defence']}"
+    def _names(self, state: State) -> dict[str, str]:
+        """What the sides are."""
+        names = {}
+        for letter in COLOURS:
+            pruner, defence = state[f"{letter}_pruner"], state[f"{letter}_defence"]
+            names[letter] = f"{pruner}, {defence}"
+        return names
+
+    # ------------------------------------------------------------ figure
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
-        sparsity = charts.selection("sparsity", "rect", at=state["sparsity"])
-        who = charts.selection("who", "rect", **{"class": state["who"]})
-        sample = charts.selection("sample", "image", sample=state["sample"])
-        levels = sorted(charts.values(rows["cells"], "at"))
-        across = charts.columns("at", levels, "sparsity")
-        classes = by("class:N", sort=charts.values(rows["cells"], "class"), title="class")
-        stages = by("part:N", sort=charts.values(rows["layers"], "part"), title="stage")
+        sparsity = vega.selection("sparsity", "rect", at=state["sparsity"])
+        who = vega.selection("who", "rect", **{"class": state["who"]})
+        sample = charts.chosen_sample(state)
+        across = vega.columns("at", _levels(rows), "sparsity")
+        names = records.values(rows["cells"], "class")
+        stages = records.values(rows["layers"], "part")
         width = 270 if narrow else 400
         size = {"width": width, "height": 130}
-        names = {letter: self._name(state, letter) for letter in COLOURS}
-        titles = dict.fromkeys(COLOURS, "what is removed")
         place = "datum.side + ', ' + datum.{} + ', sparsity ' + datum.at"
-        maps = charts.maps(
-            names,
-            "cells",
+        classes = charts.heat(
+            vega.rows("cells"),
             [sparsity, who],
             across,
-            classes,
+            by("class:N", sort=names, title="class"),
             place.format("class"),
+            width,
             EXPOSED,
-            width=width,
         )
-        removed = charts.maps(
-            titles,
-            "layers",
+        removed = charts.heat(
+            vega.rows("layers"),
             [sparsity],
             across,
-            stages,
+            by("part:N", sort=stages, title="stage"),
             place.format("part"),
+            width,
             REMOVED,
-            width=width,
         )
-        tips = [by("label:N", title="sample"), by("rank:Q", title="% of non-members below it")]
-        rank = by("value:Q", scale={"domain": [0, 100]}, title="rank: % of others below")
-        strips, scores, paths = {}, {}, {}
-        for letter in COLOURS:
-            mine = charts.where(f"datum.side == '{letter}'")
-            here = charts.rows("cells", mine, charts.chosen("sparsity"), charts.chosen("who"))
-            strips[f"{letter}: members that are exposed most"] = charts.strip(
-                here, sample, ["sample", "rank"], tips, width, SHOWN
-            )
-            scores[f"{letter}: attack scores of the chosen class"] = charts.distribution(
-                here, GROUPS, "attack score", **size
-            )
-            path = charts.rows("paths", mine, charts.chosen("sample"))
-            lines = charts.curves(path, "at", GROUPS, across, rank, point=True)
-            paths[f"{letter}: path of the chosen sample"] = lines | size
-        outcomes = charts.outcomes(["dense"], across, "sparsity_at", width=270 if narrow else 237)
-        shown = []
-        for line in (maps, strips, scores, paths, removed, outcomes):
-            shown.append(charts.side_by_side(line, narrow))
-        return charts.page(shown, "attack AUC by class and what is removed, by sparsity")
+        here = vega.rows("cells", vega.chosen("sparsity", "who"))
+        strip = charts.carriers(here, sample, "non-members", width, SHOWN)
+        scores = charts.distribution(here, GROUPS, "attack score", **size)
+        path = vega.rows("paths", vega.chosen("sample"))
+        rank = by("value:Q", scale={"domain": [0, 100]}, title="rank: % of non-members below")
+        ranks = charts.curves(path, "at", GROUPS, across, rank, point=True) | size
+        lines = [
+            charts.of_sides(self._names(state), classes),
+            charts.of_sides("most exposed members", strip),
+            charts.of_sides("attack scores of the chosen class", scores),
+            charts.of_sides("path of the chosen sample", ranks),
+            charts.of_sides("what is removed", removed),
+            charts.outcomes(["dense"], across, "sparsity_at", narrow),
+        ]
+        words = "attack AUC by class and what is removed, by sparsity"
+        return vega.page(lines, narrow, words)
 
 
 # ---------------------------------------------------------------- rows
 
 
-def removed_rows(counts: Sequence[Arrays]) -> list[dict[str, Any]]:
+def _levels(rows: Rows) -> list[float]:
+    """The sparsities that are shown; 0 is dense."""
+    return sorted(records.values(rows["cells"], "at"))
+
+
+def removed_rows(counts: Sequence[Arrays]) -> list[Row]:
     """Of each stage the percentage of weights and of whole filters that is removed; mean over the
     targets.
     """
-    names = bytes(counts[0]["names"]).decode().split("\n")
-    stages = np.array([name.partition(".")[0] for name in names])
+    tensors = bytes(counts[0]["names"]).decode().split("\n")
+    names = [tensor.partition(".")[0] for tensor in tensors]
     rows = []
-    for stage in dict.fromkeys(stages.tolist()):
-        own = stages == stage
-        weights = _removed(counts, own, "weights", "gone")
+    for stage in dict.fromkeys(names):
+        own = np.array(names) == stage
         filters = _removed(counts, own, "filters", "filters_gone").mean()
-        row = {"part": stage, "meaning": f"{filters:.0f} % of its filters are removed whole"}
-        removed = charts.interval(audit.mean_ci(weights, bounds=(0, 100)), "removed")
-        rows.append(row | removed)
+        weights = _removed(counts, own, "weights", "gone")
+        mean = audit.mean_ci(weights, bounds=(0, 100))
+        row = {
+            "part": stage,
+            "meaning": f"{filters:.0f} % of its filters are removed entirely",
+        }
+        rows.append(row | records.interval(mean, "removed"))
     return rows
 
 
-def _removed(counts: Sequence[Arrays], own: NDArray, whole: str, part: str) -> NDArray:
+def _removed(counts: Sequence[Arrays], own: NDArray, all_of: str, removed: str) -> NDArray:
     """Percentage of a stage, `own` of its tensors, that is removed of each target."""
-    total = max(counts[0][whole][own].sum(), 1)
-    removed = [each[part][own].sum() for each in counts]
-    return 100 * np.array(removed) / total
+    total = counts[0][all_of][own].sum()
+    sums = [each[removed][own].sum() for each in counts]
+    return 100 * np.array(sums) / max(total, 1)

@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from leak_atlas.data import readers
-from leak_atlas.explore import charts, look, shelf
-from leak_atlas.explore.charts import Chart, by
-from leak_atlas.explore.exposed import exposed_ranks
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
+from leak_atlas.explore import charts, look, records, shelf, vega
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.exposed import MEMBERS, OTHERS, Scores, mean_ranks
+from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
+from leak_atlas.explore.vega import PICTURES, Chart, by, mark, on, silent
 from leak_atlas.localization.samples import means_by_rank, member_ranks, nearest
 from leak_atlas.recipe import RMR, Attacker, Step, Window, WindowStudy
 
@@ -32,7 +33,7 @@ RANDOM = "random order"  # the control: from low to high, of the same scores, pe
 ORDERS = {"low-to-high": "low-to-high", "high-to-low": "high-to-low", RANDOM: "low-to-high"}
 NEIGHBOURS = 6  # members that are nearest to the chosen one
 BASE, WINDOW = "Base", "window"
-COLOURS = {BASE: charts.INK, WINDOW: look.COLOURS["B"]}
+COLOURS = {BASE: vega.INK, WINDOW: look.COLOURS["B"]}
 
 
 @dataclass(eq=False)
@@ -46,11 +47,10 @@ class Samples(Description):
     step: int  # by which it moves to begin with, members an epoch
 
     name = "samples"
-    title = "Whom does a window over the ranking protect?"
-    question = "Which members does a window visit, and which are exposed to an attack?"
     hint = (
-        "Play moves the window through the epochs of a round. Click a member to read its score, its"
-        " exposure and the members that look most like it."
+        "Play moves the window through the epochs of a round. Click a member to read its"
+        " memorization score and its exposure, and to see the members that look most like it."
+        " Exposure is the percentage of non-members with a lower attack score."
     )
 
     def __post_init__(self) -> None:
@@ -59,24 +59,30 @@ class Samples(Description):
         self._shelf = Shelf()
         defences = {"RSW": None, "SWMR": self.penalty}
         widths = {f"{ninths}/9": ninths for ninths in range(1, 10)}
-        steps = {str(step): step for step in sorted({0, 1, 2, self.step})}
-        width = "of the window, as a share of a class' members"
+        steps = {str(number): number for number in sorted({0, 1, 2, self.step})}
+        width = "width of the window: a share of the members of a class"
+        step = "number of members by which the window moves each epoch"
         self.choices = [
             Choice("data", self.studies),
             Choice("defence", defences),
-            Choice("order", ORDERS, meaning="of the scores"),
+            Choice("order", ORDERS, meaning="order of the memorization scores"),
             Choice("attack", self.attackers),
             Choice("width", widths, f"{self.ninths}/9", meaning=width),
-            Choice("step", steps, str(self.step), meaning="members an epoch"),
+            Choice("step", steps, str(self.step), meaning=step),
         ]
 
     # ------------------------------------------------------------ recipes
 
     def window(self, state: State) -> Window:
+        """The window over the ranking of each class."""
         study = self.value(state, "data")
         members = study.setup.design.members(0) / study.data.classes
-        width = max(1, round(members * self.value(state, "width") / 9))
-        return Window(width, self.value(state, "step"), self.value(state, "order"))
+        width = round(members * self.value(state, "width") / 9)
+        return Window(
+            max(1, width),
+            self.value(state, "step"),
+            self.value(state, "order"),
+        )
 
     def ranking(self, state: State) -> Step:
         """The scores by which members are ordered."""
@@ -85,14 +91,15 @@ class Samples(Description):
 
     def measured(self, state: State) -> dict[tuple[str, None], Measured]:
         """The outputs and the attack of Base and of the window."""
-        study, penalty = self.value(state, "data"), self.value(state, "defence")
-        windowed = study.windowed(self.window(state), self.ranking(state), penalty)
-        measured = {}
-        for name, networks in {BASE: study.base, WINDOW: windowed}.items():
-            measured[name, None] = shelf.measured(
-                networks, self.attackers, state["attack"], study.targets
-            )
-        return measured
+        study = self.value(state, "data")
+        penalty = self.value(state, "defence")
+        window = self.window(state)
+        windowed = study.windowed(window, self.ranking(state), penalty)
+        attack = self.attackers, state["attack"], study.targets
+        return {
+            (BASE, None): shelf.measured(study.base, *attack),
+            (WINDOW, None): shelf.measured(windowed, *attack),
+        }
 
     def steps(self, state: State) -> list[Any]:
         rankings = [self.value(state, "data").ranking, self.ranking(state)]
@@ -102,13 +109,12 @@ class Samples(Description):
         """What a notebook trains: on all data Base, both defences and their control's order."""
         steps: list[Any] = [study.ranking.shuffle() for study in self.studies.values()]
         for data, defence, attack in product(self.studies, ("RSW", "SWMR"), self.attackers):
-            steps.append(
-                self.steps(self.start | {"data": data, "defence": defence, "attack": attack})
-            )
+            state = self.start | {"data": data, "defence": defence, "attack": attack}
+            steps.append(self.steps(state))
         return steps
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
-        return [self.ranking(state), self.measured(state)[WINDOW, None][1]]
+        return [self.ranking(state), self.measured(state)[WINDOW, None].attack]
 
     # ------------------------------------------------------------ rows
 
@@ -121,35 +127,45 @@ class Samples(Description):
         ranks = member_ranks(study, ordered, self.value(state, "order"))
         members = np.flatnonzero(ranks[0])
         rank = ranks[0, members]
-        visits = self.window(state).visits(rank.max(), study.fine_tuning)
-        x = readers.load(study.data.name, study.data.pixels).x[ranking["index"][members]]
-        names = [f"{study.data.name} {index}" for index in ranking["index"][members]]
+        index = ranking["index"][members]
+        names = [records.sample_name(study.data, at) for at in index]
+        pixels = readers.load(study.data.name, study.data.pixels).x[index]
+        near = nearest(pixels, NEIGHBOURS)
+        visits = np.array(self.window(state).visits(rank.max(), study.fine_tuning))
         columns = {
             "sample": names,
-            "near": np.array(names)[nearest(x, NEIGHBOURS)],
+            "near": np.array(names)[near],
             "rank": rank,
             "score": ranking["score"][members],
-            "visits": np.array(visits)[rank - 1],
+            "visits": visits[rank - 1],
         }
-        exposed = []
+        exposure: list[Row] = []
         measured = self.measured(state)
-        for (name, _), (_, attack) in measured.items():
-            if results := self._shelf.results([attack]):
-                shares, as_member, otherwise = exposed_ranks(results[0], ranking["index"])
-                columns[f"{name} in"] = as_member[members].round()
-                columns[f"{name} out"] = otherwise[members].round()
-                for at, mean in enumerate(means_by_rank(shares, ranks), start=1):
-                    exposed.append({"group": name, "rank": at} | charts.interval(mean, "value"))
-        numbered = {"rank": range(1, len(visits) + 1), "visits": visits}
+        for (name, _), networks in measured.items():
+            results = self._shelf.results([networks.attack])
+            if not results:
+                continue
+            exposed = Scores.of(results[0], ranking["index"])
+            shares = exposed.ranks()
+            means = mean_ranks(exposed, shares)
+            columns[f"{name} in"] = means[MEMBERS][members].round()
+            columns[f"{name} out"] = means[OTHERS][members].round()
+            for at, mean in enumerate(means_by_rank(shares, ranks), start=1):
+                row = {"group": name, "rank": at}
+                exposure.append(row | records.interval(mean, "value"))
+        numbered = {
+            "rank": range(1, len(visits) + 1),
+            "visits": visits,
+        }
         return {
-            "members": charts.records(columns),
-            "pictures": charts.portraits({study.data.name: study.data}, names),
-            "ranks": charts.records(numbered),
-            "exposure": exposed,
+            "members": records.records(columns),
+            "pictures": records.portraits(study.data, names),
+            "ranks": records.records(numbered),
+            "exposure": exposure,
             "outcomes": self._shelf.outcomes(measured),
         }
 
-    # ------------------------------------------------------------ figure
+    # ------------------------------------------------------------ words
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
         epochs = self.value(state, "data").fine_tuning
@@ -157,54 +173,69 @@ class Samples(Description):
         highest = max(rows["members"], key=itemgetter("score"))
         return [
             Pointer("epoch", "epoch", values, 1 + epochs // 2, slider=True, play=True),
-            Pointer("sample", "sample_sample", [], highest["sample"], hidden=True),
+            sample_pointer(highest["sample"]),
         ]
 
     def sentences(self, state: State, rows: Rows) -> list[str]:
-        import pandas as pd
-
         if not rows:
             return ["The memorization scores are not stored yet."]
-        window, epochs = self.window(state), self.value(state, "data").fine_tuning
-        first = window.step * (state["epoch"] - 1) + 1
-        members = pd.DataFrame(rows["members"])
-        share = look.percent(members["visits"].mean() / epochs)
-        never = np.where(members["visits"] == 0, "that are never visited", "that are visited")
-        sentences = [
-            f"In epoch {state['epoch']} of {epochs} of a round the window holds ranks {first} to"
-            f" {first + window.width - 1} of each class. A round visits members {share} as often as"
-            " Base does."
+        epoch, window = state["epoch"], self.window(state)
+        epochs = self.value(state, "data").fine_tuning
+        first = window.step * (epoch - 1) + 1
+        last = first + window.width - 1
+        visits = [row["visits"] for row in rows["members"]]
+        share = look.percent(np.mean(visits) / epochs)
+        return [
+            f"In epoch {epoch} of {epochs} of a round the window holds ranks {first} to {last} of each"
+            f" class. A round visits a member on average {share} as often as Base does.",
+            *_mean_exposure(rows),
+            *shelf.sentences(rows["outcomes"], sides=COLOURS),
         ]
-        for group, own in members.groupby(never):
-            text = f"Mean exposure of {len(own)} members {group}"
-            for name in charts.values(rows["exposure"], "group"):
-                text += f", {name}: {own[f'{name} in'].mean():.0f} %"
-            sentences.append(f"{text}.")
-        return sentences + shelf.sentences(rows["outcomes"], sides=COLOURS)
+
+    # ------------------------------------------------------------ figure
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
         width, small = (300, 280) if narrow else (620, 320)
-        window, epochs = self.window(state), self.value(state, "data").fine_tuning
-        sample = charts.selection("sample", "image", sample=state["sample"])
+        window = self.window(state)
+        epochs = self.value(state, "data").fine_tuning
+        sample = charts.chosen_sample(state)
         scale = {"domain": [0.5, len(rows["ranks"]) + 0.5], "nice": False}
         rank = by("rank:Q", scale=scale, title="rank in the class")
-        exposed = charts.with_intervals(charts.rows("exposure"), rank, COLOURS, chance=50)
-        chosen = charts.rows("members", charts.chosen("sample"), charts.PICTURES)
-        near = charts.on(chosen, charts.calculate(sample="datum.near"))
+        exposure = charts.with_intervals(vega.rows("exposure"), rank, COLOURS, chance=50)
+        chosen = vega.rows("members", vega.chosen("sample"), PICTURES)
+        near = on(chosen, vega.calculate(sample="datum.near"), vega.unfold("sample"), PICTURES)
         left = {
             "members of one target, a row a class": _tiles(rows, sample, rank, width),
             "visits in a round (line: Base)": _visits(rows, epochs, rank, width),
-            "mean exposure of members, %": exposed | {"width": width, "height": 150},
+            "mean exposure of members, %": exposure | {"width": width, "height": 150},
         }
+        alike = charts.strip(near, sample, TIPS[:1], small, NEIGHBOURS)
         right = {
             "the chosen member": charts.card(chosen, CARD),
-            "members that look most like it": charts.strip(
-                near, sample, ["sample"], TIPS[:1], small, NEIGHBOURS
-            ),
+            "members that look most like it": alike,
         }
-        signals = charts.signals(epoch=state["epoch"], step=window.step, held=window.width)
-        columns = charts.two_columns(left, right, narrow)
-        return charts.page([columns], "Members by rank, and the window over them", signals)
+        signals = vega.signals(epoch=state["epoch"], step=window.step, held=window.width)
+        words = "Members by rank, and the window over them"
+        return vega.two_columns(left, right, narrow, words, signals)
+
+
+# ---------------------------------------------------------------- words
+
+
+def _mean_exposure(rows: Rows) -> list[str]:
+    """The mean exposure of members that a round visits, and of the others."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows["members"]:
+        group = "that are visited" if row["visits"] else "that are never visited"
+        groups.setdefault(group, []).append(row)
+    sentences = []
+    for group, members in groups.items():
+        text = f"Mean exposure of {len(members)} members {group}"
+        for name in records.values(rows["exposure"], "group"):
+            exposure = [row[f"{name} in"] for row in members]
+            text += f", {name}: {np.mean(exposure):.0f} %"
+        sentences.append(f"{text}.")
+    return sentences
 
 
 # ---------------------------------------------------------------- figure
@@ -214,33 +245,42 @@ BEHIND = "step * (epoch - 1)"
 INSIDE = f"datum.rank > {BEHIND} && datum.rank <= {BEHIND} + held"
 PALE = {"condition": {"test": INSIDE, "value": 1}, "value": 0.25}  # outside the window
 TIPS = [by("label:N", title="sample"), by("score:Q", title="memorization score"), by("rank:Q")]
-MEANS = "'{0}: ' + datum['{0} in'] + ' % as a member, ' + datum['{0} out'] + ' % else'"
+PERCENT = "(isValid(datum['{0}']) ? datum['{0}'] + ' %' : 'unknown')"
+AS_MEMBER, AS_OTHER = PERCENT.format("{0} in"), PERCENT.format("{0} out")
+EXPOSURE = f"'{{0}}: ' + {AS_MEMBER} + ' as a member, ' + {AS_OTHER} + ' as a non-member'"
 CARD = [
     "datum.label",
     "'memorization score ' + datum.score + ', rank ' + datum.rank",
     "'Exposure to the attack:'",
-    MEANS.format(BASE),
-    MEANS.format(WINDOW),
+    EXPOSURE.format(BASE),
+    EXPOSURE.format(WINDOW),
 ]
 
 
 def _framed(chart: Chart, width: int, height: float) -> Chart:
     """A chart over the ranks, and the outline of the window."""
-    look = {"fill": None, "stroke": COLOURS[WINDOW], "strokeWidth": 2.5, "clip": True}
-    first, last = charts.at(f"{BEHIND} + 0.5"), charts.at(f"{BEHIND} + held + 0.5")
-    frame = charts.mark("rect", look | {"aria": False}, x=first, x2=last) | charts.ONCE
+    outline = {
+        "fill": None,
+        "stroke": COLOURS[WINDOW],
+        "strokeWidth": 2.5,
+        "clip": True,
+    }
+    first = vega.at(f"{BEHIND} + 0.5")
+    last = vega.at(f"{BEHIND} + held + 0.5")
+    frame = silent("rect", outline, x=first, x2=last) | vega.ONCE
     return {"layer": [chart, frame], "width": width, "height": height}
 
 
 def _tiles(rows: Rows, sample: Chart, rank: Chart, width: int) -> Chart:
     """Pictures of the members, a row a class; those outside the window are pale."""
-    classes = sorted(charts.values(rows["pictures"], "class"))
+    classes = sorted(records.values(rows["pictures"], "class"))
     size = width / len(rows["ranks"])
     height = max(size, 14)
+    place = {"x": rank | {"axis": None}, "y": by("class:N", sort=classes, title=None)}
     tiles = charts.images(
-        charts.rows("members", charts.PICTURES),
+        vega.rows("members", PICTURES),
         sample,
-        {"x": rank | {"axis": None}, "y": by("class:N", sort=classes, title=None)},
+        place,
         size,
         height,
         opacity=PALE,
@@ -253,10 +293,13 @@ def _tiles(rows: Rows, sample: Chart, rank: Chart, width: int) -> Chart:
 def _visits(rows: Rows, epochs: int, rank: Chart, width: int) -> Chart:
     """How often a round visits each rank; Base visits each in every epoch."""
     look = {"width": 0.8 * width / len(rows["ranks"]), "color": COLOURS[WINDOW]}
-    number = by("visits:Q", title=None, axis={"tickCount": 3})
-    bars = charts.layers(
-        charts.rows("ranks"),
-        charts.mark("bar", look, x=rank | {"axis": None}, y=number, opacity=PALE),
-        charts.mark("rule", {"color": charts.INK, "aria": False}, y={"datum": epochs}),
+    visits = by("visits:Q", title=None, axis={"tickCount": 3})
+    bars = mark(
+        "bar",
+        look,
+        x=rank | {"axis": None},
+        y=visits,
+        opacity=PALE,
     )
-    return _framed(bars, width, 80)
+    base = silent("rule", {"color": vega.INK}, y={"datum": epochs})
+    return _framed(vega.layers(vega.rows("ranks"), bars, base), width, 80)

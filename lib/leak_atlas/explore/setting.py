@@ -4,7 +4,7 @@ is stored of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from operator import attrgetter
@@ -43,6 +43,14 @@ FACTORS: dict[str, str] = {
 # it needs no shadows that share the target's samples
 ATTACKER = recipe.Threshold("confidence", by_class=False)
 STRIDES = (1, 2, 4)  # of stage 4, and sides of a patch
+# what an architecture has to take, or the factor means nothing to it
+TRIED = {
+    "stage-4 stride": STRIDES,
+    "patch": STRIDES,
+    "stage-4 channels": (16,),
+    "stage-3 channels": (16,),
+}
+ALONE = ("architecture", "training", "data set", "augmentation")  # their values name them
 
 
 @dataclass(frozen=True)
@@ -54,11 +62,9 @@ class Setting(recipe.Setup):
     def __getitem__(self, factor: str) -> Any:
         """The factor's value; the pixels of a whole image are its side."""
         value = attrgetter(FACTORS[factor])(self)
-        return (
-            registry.find(self.data.name).shape[0]
-            if factor == "pixels" and value is None
-            else value
-        )
+        if factor == "pixels" and value is None:
+            return _side(self.data.name)
+        return value
 
     def but(self, factor: str, value: Any) -> Setting:
         """This setting with another value of one factor.
@@ -66,25 +72,28 @@ class Setting(recipe.Setup):
         What the new architecture does not take goes back to its default. Raises BadInput where the
         value cannot be.
         """
-        owner, _, name = FACTORS[factor].partition(".")
         if factor == "architecture":
-            given = {each.name: getattr(self.model, each.name) for each in fields(Model)[1:]}
-            kept = {
-                name: own
-                for name, own in given.items()
-                if _can(partial(Model, value, **{name: own}))
-            }
-            return replace(self, model=Model(value, **kept))
+            return replace(self, model=self._model(value))
         if factor == "data set":
-            side, pixels = registry.find(value).shape[0], self.data.pixels
-            return replace(
-                self, data=Data(value, pixels if pixels is None or pixels < side else None)
-            )
-        if factor == "pixels" and value == registry.find(self.data.name).shape[0]:
+            pixels = self.data.pixels
+            if pixels and pixels >= _side(value):
+                pixels = None
+            return replace(self, data=Data(value, pixels))
+        if factor == "pixels" and value == _side(self.data.name):
             value = None  # the whole image has one key, not two
-        return replace(
-            self, **{owner: replace(getattr(self, owner), **{name: value}) if name else value}
-        )
+        owner, _, name = FACTORS[factor].partition(".")
+        if name:
+            value = replace(getattr(self, owner), **{name: value})
+        return replace(self, **{owner: value})
+
+    def _model(self, architecture: Any) -> Model:
+        """Another architecture, with what it takes of this one's options."""
+        kept: dict[str, Any] = {}
+        for option in fields(Model)[1:]:
+            own = {option.name: getattr(self.model, option.name)}
+            if _can(partial(Model, architecture, **own)):
+                kept |= own
+        return Model(architecture, **kept)
 
     def probe(self) -> tuple[recipe.Pair, ...]:
         return _pairs(self)
@@ -98,7 +107,7 @@ class Setting(recipe.Setup):
         return [pair.distance(parts) for pair in self._at(moment)]
 
     def similarities(self, moment: int | None = None, parts: Parts = "stages") -> list[Similarity]:
-        """What the best rotation of channels leaves of each pair's distances."""
+        """Each pair's distances after the best rotation of the channels."""
         return [pair.similarity(parts) for pair in self._at(moment)]
 
     def memberships(self, moment: int | None = None) -> list[StageMembership]:
@@ -106,27 +115,27 @@ class Setting(recipe.Setup):
         return [StageMembership(pair.half) for pair in self._at(moment)]
 
     def attacked(self) -> list[Step]:
-        """What the networks that know half of the pool say in the end, and a threshold attack on
-        each by the others.
-        """
+        """The final outputs of each M_h1, and a threshold attack on each by the others."""
         halves = recipe.Population(tuple(pair.half for pair in self.probe()))
         attack = [halves.attack(ATTACKER)] if len(halves) > 1 else []
         return [*halves.signals(), *attack]
 
     def moments(self, wanted: Iterable[int]) -> list[int | None]:
         """Those of the epochs that come before the last, and the end."""
-        return [*sorted({moment for moment in wanted if 0 < moment < self.schedule.epochs}), None]
+        earlier = {moment for moment in wanted if 0 < moment < self.schedule.epochs}
+        return [*sorted(earlier), None]
 
     def steps(self, moments: Iterable[int] = ()) -> list[Step]:
         """Everything that can be looked at. Epochs are asked for at once: one that comes late
         trains again.
         """
-        made: list[Step] = []
+        steps: list[Step] = []
         for moment in self.moments(moments):
-            made += self.memberships(moment)
+            steps += self.memberships(moment)
             for parts in get_args(Parts):
-                made += [*self.distances(moment, parts), *self.similarities(moment, parts)]
-        return [*made, *self.attacked()]
+                steps += self.distances(moment, parts)
+                steps += self.similarities(moment, parts)
+        return [*steps, *self.attacked()]
 
 
 @lru_cache(maxsize=512)
@@ -135,6 +144,7 @@ def _pairs(setting: Setting) -> tuple[recipe.Pair, ...]:
 
 
 def _can(make: Callable[[], Any]) -> bool:
+    """Whether something can be made."""
     try:
         make()
     except BadInput:
@@ -142,41 +152,43 @@ def _can(make: Callable[[], Any]) -> bool:
     return True
 
 
+def _side(data: str) -> int:
+    """The pixels on a side of a whole image."""
+    return registry.find(data).shape[0]
+
+
 def takes(setting: Setting, factor: str) -> bool:
     """Whether a factor that is offered as a list has more than one value at this architecture."""
-    tried = (
-        STRIDES
-        if factor in ("stage-4 stride", "patch")
-        else (16,)
-        if factor.endswith("channels")
-        else ()
-    )
-    return all(_can(partial(setting.but, factor, value)) for value in tried)
+    return all(_can(partial(setting.but, factor, value)) for value in TRIED.get(factor, ()))
 
 
 def choices(objectives: Mapping[str, Objective]) -> dict[str, dict[str, Any]]:
-    """Words and values of each factor that is chosen from a list; all others are numbers.
+    """The values of each factor that are offered, by their words.
 
     Architectures and data sets are those that the recipes know.
     """
-    names = [
-        name for name in get_args(get_type_hints(Model)["name"]) if "images" in Model(name).reads
-    ]
-    strides = {str(stride): stride for stride in STRIDES}
-    channels = {"by width": None, **{str(2**power): 2**power for power in range(4, 12)}}
+    architectures = get_args(get_type_hints(Model)["name"])
+    channels = {"by width": None} | _by_word(2**power for power in range(4, 12))
     return {
-        "architecture": {name: name for name in names},
-        "data set": {
-            name: name for name, entry in registry.ENTRIES.items() if entry.kind == "images"
-        },
-        **dict.fromkeys(("stage-4 stride", "patch"), strides),
-        **dict.fromkeys(("stage-3 channels", "stage-4 channels"), channels),
-        "augmentation": {
-            "none": None,
-            **{word(Augment(padding)): Augment(padding) for padding in (1, 2, 4)},
-        },
+        "architecture": _by_word(name for name in architectures if "images" in Model(name).reads),
+        "width": _by_word((4, 8, 16, 32, 64)),
+        "stage-4 stride": _by_word(STRIDES),
+        "patch": _by_word(STRIDES),
+        "stage-4 channels": channels,
+        "stage-3 channels": channels,
         "training": dict(objectives),
+        "data set": _by_word(
+            name for name, entry in registry.ENTRIES.items() if entry.kind == "images"
+        ),
+        "pixels": _by_word((8, 16, 32)),
+        "augmentation": {"none": None} | _by_word(Augment(padding) for padding in (1, 2, 4)),
+        "pool": _by_word((300, 600, 1000, 2000)),
+        "epochs": _by_word((6, 12, 20, 40)),
     }
+
+
+def _by_word(values: Iterable[Any]) -> dict[str, Any]:
+    return {word(value): value for value in values}
 
 
 def word(value: Any) -> str:
@@ -191,11 +203,16 @@ def differing(first: Setting, second: Setting) -> list[str]:
     return [factor for factor in FACTORS if first[factor] != second[factor]]
 
 
-def names(*settings: Setting) -> list[str]:
-    """What tells two settings apart, in a few words each."""
-    factors = (differing(*settings) or ["architecture"])[:3]
-    alone = ("architecture", "training", "data set", "augmentation")
-    return [
-        ", ".join(word(s[f]) if f in alone else f"{f} {word(s[f])}" for f in factors)
-        for s in settings
-    ]
+def names(first: Setting, second: Setting) -> list[str]:
+    """What distinguishes two settings, in a few words each."""
+    factors = (differing(first, second) or ["architecture"])[:3]
+    return [_name(first, factors), _name(second, factors)]
+
+
+def _name(setting: Setting, factors: Sequence[str]) -> str:
+    """The values of some factors, as a name."""
+    words = []
+    for factor in factors:
+        value = word(setting[factor])
+        words.append(value if factor in ALONE else f"{factor} {value}")
+    return ", ".join(words)

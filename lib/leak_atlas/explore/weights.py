@@ -21,14 +21,17 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leak_atlas import audit
 from leak_atlas.engine import selection
-from leak_atlas.explore import charts, shelf
-from leak_atlas.explore.charts import Chart, Measure, by
-from leak_atlas.explore.instrument import Choice, Description, Pointer, Rows, State
+from leak_atlas.explore import charts, look, records, shelf, vega
+from leak_atlas.explore.charts import Measure
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State
 from leak_atlas.explore.look import COLOURS
+from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
+from leak_atlas.explore.vega import Chart, by
 from leak_atlas.localization import score_maps
 from leak_atlas.localization.disparity import Arrays
 from leak_atlas.recipe import (
@@ -58,12 +61,11 @@ class Weights(Description):
     rate: float  # r to begin with
 
     name = "weights"
-    title = "Which weights does a score select?"
-    question = "Which weights does a score select, and what does rewinding them do to accuracy and leakage?"
     hint = (
-        "A number is the selected share of these weights, divided by r: chance gives 1. A number in"
-        " brackets could be chance. Point at a cell to read its interval. Click it to see accuracy and"
-        " leakage after rewinding the share r of all weights. Play runs over r."
+        "A number is the selected share of a cell's weights, divided by r: chance gives 1. A"
+        " number in brackets could be chance: its 95 % interval contains 1. Point at a cell to"
+        " read its interval. Click the cell to see accuracy and leakage after rewinding the"
+        " share r of all weights. Play runs over r."
     )
 
     def __post_init__(self) -> None:
@@ -71,17 +73,21 @@ class Weights(Description):
         self._rates = sorted({*RATES, self.rate})
         self.rewound = cache(self._rewound)
         scores = {name: name for name in self.criteria}
-        first, second = self.compared
         rates = {f"{rate:g}": rate for rate in self._rates}
         rows = {name: name for name in ("stages", "layer types", "tensors")}
-        self.choices = [
-            Choice("A_score", scores, first, side="A", label="score"),
-            Choice("B_score", scores, second, side="B", label="score"),
+        self.choices = []
+        for letter, score in zip(COLOURS, self.compared, strict=True):
+            self.choices.append(Choice(f"{letter}_score", scores, score, letter, "score"))
+        self.choices += [
             Choice("rows", rows, label="rows of the maps"),
             Choice("train_at", rates, f"{self.rate:g}", label="train at r ="),
             Choice("defence", self.defences, label="trained with", more=True),
             Choice("attack", self.attackers, more=True),
         ]
+
+    def _compared(self, state: State) -> dict[str, str]:
+        """The scores of A and B."""
+        return {letter: state[f"{letter}_score"] for letter in COLOURS}
 
     # ------------------------------------------------------------ recipes
 
@@ -105,17 +111,16 @@ class Weights(Description):
     def measured(self, state: State, rates: Sequence[float]) -> dict[Any, Measured]:
         """Signals and attack by side and r, and those of the references."""
         defence = state["defence"]
-        networks: dict[Any, Population] = {
-            (letter, rate): self.rewound(state[f"{letter}_score"], rate, defence)
-            for letter in COLOURS
-            for rate in rates
-        }
+        networks: dict[Any, Population] = {}
+        for letter, score in self._compared(state).items():
+            for rate in rates:
+                networks[letter, rate] = self.rewound(score, rate, defence)
         for name, models in self.references(defence).items():
             networks[name, None] = models
-        return {
-            place: shelf.measured(models, self.attackers, state["attack"])
-            for place, models in networks.items()
-        }
+        measured = {}
+        for place, models in networks.items():
+            measured[place] = shelf.measured(models, self.attackers, state["attack"])
+        return measured
 
     def beforehand(self, rates: Sequence[float]) -> list[Any]:
         """All scores, and what comes of rewinding by the first two: of the first view."""
@@ -123,103 +128,136 @@ class Weights(Description):
         return [scores, self.measured(self.start, rates)]
 
     def steps(self, state: State) -> list[Any]:
-        scores = [self.scores(state[f"{letter}_score"]) for letter in COLOURS]
-        return [*scores, self.measured(state, [self.value(state, "train_at")])]
+        rate = self.value(state, "train_at")
+        scores = [self.scores(name) for name in self._compared(state).values()]
+        return [*scores, self.measured(state, [rate])]
 
     def marks(self, state: State, side: str) -> list[Any]:
         rate = self.value(state, "train_at")
         measured = self.measured(state, [rate])
-        return [measured[letter, rate][1] for letter in side or COLOURS]
+        return [measured[letter, rate].attack for letter in side or COLOURS]
 
     def published(self) -> dict[str, State]:
         first, second = self.compared
-        names = [first, *(name for name in self.criteria if name not in self.compared)]
-        return {f"{name} and {second}": {"A_score": name} for name in names}
+        others = [name for name in self.criteria if name not in self.compared]
+        states = {}
+        for name in (first, *others):
+            states[f"{name} and {second}"] = {"A_score": name}
+        return states
 
     # ------------------------------------------------------------ rows
 
     def rows(self, state: State) -> Rows:
-        cells: list[dict[str, Any]] = []
-        for letter in COLOURS:
-            scores = self.scores(state[f"{letter}_score"])
-            own = self._shelf.derived(selected, scores, state["rows"], tuple(self._rates)) or []
-            cells += [{"side": letter} | row for row in own]
+        cells: list[Row] = []
+        given = state["rows"], tuple(self._rates)
+        for letter, name in self._compared(state).items():
+            scores = self.scores(name)
+            own = self._shelf.derived(selected, scores, *given) or []
+            cells += records.placed(own, side=letter)
         if not cells:
             return {}
         outcomes = self._shelf.outcomes(self.measured(state, self._rates))
         return {"cells": cells, "outcomes": outcomes}
 
-    # ------------------------------------------------------------ figure
+    # ------------------------------------------------------------ words
 
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
-        parts = charts.values(rows["cells"], "part")
-        here = [row for row in rows["cells"] if row["at"] == self.rate]
-        part = max(here, key=itemgetter("times"))["part"]
+        here = records.select(rows["cells"], at=self.rate)
+        most = max(here, key=itemgetter("times"))
+        parts = records.values(rows["cells"], "part")
+        title = "r, share rewound"
         return [
-            Pointer(
-                "r", "cell_at", self._rates, self.rate, "r, share rewound", slider=True, play=True
-            ),
-            Pointer("part", "cell_part", parts, part, label=state["rows"][:-1]),
+            Pointer("r", "cell_at", self._rates, self.rate, title, slider=True, play=True),
+            Pointer("part", "cell_part", parts, most["part"], _part(state)),
         ]
 
     def sentences(self, state: State, rows: Rows) -> list[str]:
-        said = []
-        for letter in COLOURS:
-            name = f"{letter} ({state[f'{letter}_score']})"
-            cells = [row for row in rows.get("cells", []) if row["side"] == letter]
-            said += [] if cells else [f"{name} is not stored yet."]
-            for cell in cells:
-                if cell["at"] == state["r"] and cell["part"] == state["part"]:
-                    times = f"{cell['times']:.1f} times chance"
-                    interval = f"95 % interval {cell['low']:.1f} to {cell['high']:.1f}"
-                    said.append(f"{name} selects {cell['meaning']}: {times}, {interval}.")
+        texts = []
+        for letter, score in self._compared(state).items():
+            name = f"{letter} ({score})"
+            cells = records.select(rows.get("cells", []), side=letter)
+            if not cells:
+                texts.append(f"{name} is not stored yet.")
+                continue
+            for cell in records.select(cells, at=state["r"], part=state["part"]):
+                times = records.sentence(cell, "times", "Selected share divided by r:", digits=1)
+                texts.append(f"{name} selects {cell['meaning']}. {times}.")
         if rows:
-            said += shelf.sentences(rows["outcomes"], state["r"], f"r = {state['r']:g}")
-        return said
+            rate = state["r"]
+            texts += shelf.sentences(rows["outcomes"], rate, f"r = {rate:g}")
+        return texts
+
+    # ------------------------------------------------------------ figure
 
     def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
-        parts = charts.values(rows["cells"], "part")
-        across = charts.columns("at", self._rates, "r, share of all weights")
-        names = {letter: state[f"{letter}_score"] for letter in COLOURS}
-        maps = charts.maps(
-            names,
-            "cells",
-            [charts.selection("cell", "rect", at=state["r"], part=state["part"])],
+        across = vega.columns("at", self._rates, "r, share of all weights")
+        parts = records.values(rows["cells"], "part")
+        maps = charts.heat(
+            vega.rows("cells"),
+            [vega.selection("cell", "rect", at=state["r"], part=state["part"])],
             across,
-            by("part:N", sort=parts, title=state["rows"][:-1]),
+            by("part:N", sort=parts, title=_part(state)),
             "datum.side + ', ' + datum.part + ', r = ' + datum.at",
+            270 if narrow else 400,
             TIMES,
-            width=270 if narrow else 400,
         )
         others = list(self.references(state["defence"]))
-        results = charts.outcomes(others, across, "cell_at", width=270 if narrow else 237)
-        lines = [charts.side_by_side(line, narrow) for line in (maps, results)]
-        return charts.page(lines, "weights that two scores select, and what rewinding does")
+        lines = [
+            charts.of_sides(self._compared(state), maps),
+            charts.outcomes(others, across, "cell_at", narrow),
+        ]
+        words = "weights that two scores select, and what rewinding does"
+        return vega.page(lines, narrow, words)
 
 
-def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> list[dict[str, Any]]:
+def _part(state: State) -> str:
+    """What a row of a map is: stage, layer type or tensor."""
+    return state["rows"].removesuffix("s")
+
+
+# ---------------------------------------------------------------- rows
+
+
+def selected(results: Sequence[Arrays], rows: str, rates: Sequence[float]) -> list[Row]:
     """Of each row of a map, how many times chance a score selects of it; means over networks."""
-    ranks = [selection.ranks(score_maps.maps(each)) for each in results]
-    size = sum(each.size for each in ranks[0].values())
+    networks = [selection.ranks(score_maps.maps(each)) for each in results]
+    total = sum(ranks.size for ranks in networks[0].values())
+    kinds = score_maps.kinds(results[0])
     cells = []
-    for part, tensors in _parts(score_maps.kinds(results[0]), rows).items():
-        weights = sum(ranks[0][tensor].size for tensor in tensors)
+    for part, tensors in _parts(kinds, rows).items():
+        ranks = _ranks_in(networks, tensors)
+        weights = ranks.shape[1]
         for rate in rates:
-            shares = np.zeros(len(ranks))
-            for network, own in enumerate(ranks):
-                chosen = [np.sum(own[tensor] < round(rate * size)) for tensor in tensors]
-                shares[network] = sum(chosen) / weights
-            times = charts.interval(audit.mean_ci(shares / rate), "times")
-            of = f"{100 * shares.mean():.3g} % of the {weights:,} weights of {part}"
-            cells.append({"part": part, "at": rate, "meaning": of} | times)
+            shares = np.mean(ranks < round(rate * total), axis=1)
+            times = audit.mean_ci(shares / rate)
+            share = look.percent(shares.mean())
+            cell = {
+                "part": part,
+                "at": rate,
+                "meaning": f"{share} of the {weights:,} weights of {part}",
+            }
+            cells.append(cell | records.interval(times, "times"))
     return cells
+
+
+def _ranks_in(networks: Sequence[Mapping[str, NDArray]], tensors: Sequence[str]) -> NDArray:
+    """The ranks of the weights of some tensors among all of a network, `(networks, weights)`."""
+    ranks = []
+    for network in networks:
+        flat = [network[tensor].ravel() for tensor in tensors]
+        ranks.append(np.concatenate(flat))
+    return np.stack(ranks)
 
 
 def _parts(kinds: Mapping[str, str], rows: str) -> dict[str, list[str]]:
     """The tensors of each row of a map; `kinds` has the type of layer of each tensor."""
     parts: dict[str, list[str]] = {}
     for tensor, kind in kinds.items():
-        names = {"stages": tensor.partition(".")[0], "layer types": kind}
-        part = names.get(rows, tensor.removesuffix(".weight"))
+        if rows == "stages":
+            part = tensor.partition(".")[0]
+        elif rows == "layer types":
+            part = kind
+        else:
+            part = tensor.removesuffix(".weight")
         parts.setdefault(part, []).append(tensor)
     return parts

@@ -107,7 +107,7 @@ def realize(*recipes: Any, workers: int | None = None) -> Results:
     results.
 
     Takes steps, populations and pairs, nested in lists and dicts as the notebook likes. Raises
-    `Failed` where a step cannot be computed, BadInput where it cannot be asked or stored, and
+    `Failed` if a step cannot be computed, BadInput if it cannot be asked or stored, and
     `Stopped`, a KeyboardInterrupt, where it is interrupted; what is finished is kept.
     """
     steps = steps_of(recipes)

@@ -83,7 +83,7 @@ class Where:
         return self.workers or len(gpus()) or os.cpu_count() or 1
 
     def width(self) -> int:
-        """How many jobs run at a time. Raises BadInput where a scheduler cannot be used."""
+        """How many jobs run at a time. Raises BadInput if a scheduler cannot be used."""
         if self.queue:
             return self.jobs * (_site(self.queue).get("cores") or 1)
         if self.scheduler:
@@ -171,7 +171,7 @@ def _arrived(job: Job) -> bool:
 def connected(where: Where, jobs: int = 1) -> AbstractContextManager[Workers]:
     """A context with `Workers` for so many jobs; those that it starts end with it.
 
-    Raises BadInput where a scheduler does not answer or has no workers.
+    Raises BadInput if a scheduler does not answer or has no workers.
     """
     if where.elsewhere:
         return _dask(where)
@@ -322,7 +322,7 @@ def _dask(where: Where) -> Iterator[Workers]:
 
 
 def _first_worker(client: Any, name: str, patience: float | None) -> None:
-    """Waits for it. BadInput where none comes in time."""
+    """Waits for it. Raises BadInput if none comes in time."""
     try:
         client.wait_for_workers(1, timeout=patience)
     except TimeoutError:
@@ -379,7 +379,7 @@ def queued(where: Where) -> Any:
     """A scheduler here, and its workers as jobs of the queue; they are replaced until it closes.
 
     What a job asks for stands in Dask's configuration, `jobqueue.<queue>`; to its prologue comes
-    our environment. Raises BadInput where `dask_jobqueue` is missing or finds no queue.
+    our environment. Raises BadInput if `dask_jobqueue` is missing or finds no queue.
     """
     if not find_spec("dask_jobqueue"):
         install = typed("pip install dask-jobqueue")

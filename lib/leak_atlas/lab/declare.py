@@ -37,8 +37,10 @@ class Notebook:
 
     @cached_property
     def text(self) -> Any:
-        """The notebook, with a cell of text that has its title; BadInput where the file is none."""
-        source = files.text(self.path)
+        """The notebook, with a cell of text that has its title; raises BadInput if the file is
+        none.
+        """
+        source = files.read_text(self.path)
         try:
             cells = _read(source)
         except Exception as error:  # its header is YAML
@@ -115,7 +117,7 @@ def notebooks(only: Iterable[str] = ("*",)) -> list[Notebook]:
     folder or without.
 
     Those in the folder `own` are about what users bring: only a pattern that begins so takes them.
-    BadInput where a pattern matches none.
+    Raises BadInput if a pattern matches none.
     """
     every = _every()
     chosen: dict[str, Notebook] = {}
@@ -141,8 +143,9 @@ def profiles() -> list[str]:
 
 
 def _of_profile(profile: str) -> Path:
-    """The folder of a profile. BadInput where there is none, or where no notebook would read a file
-    in it."""
+    """The folder of a profile. Raises BadInput if there is none, or if no notebook would read a
+    file in it.
+    """
     if profile not in profiles():
         raise BadInput(f"there is no profile '{profile}'{nearest(profile, profiles())}")
     folder = paths.PARAMS / profile
@@ -178,7 +181,7 @@ def parameters(notebook: Notebook, profile: str, extra: Given | None = None) -> 
     for path in (folder / name for name in _files(notebook)):
         if path.exists():
             where = str(path.relative_to(paths.ROOT))
-            values = files.from_yaml(files.text(path), where, Given | None) or {}
+            values = files.read_yaml(path, where, Given | None) or {}
             known = _every_parameter() if path.name == COMMON else set(defaults)
             for name, value in values.items():
                 if name not in known:
@@ -212,7 +215,9 @@ def _like(default: Any, value: Any, name: str) -> Any:
 
 
 def declare(notebook: Notebook, given: Given) -> list[Step]:
-    """The steps that a notebook asks of `realize`; BadInput where its parameters cannot be meant."""
+    """The steps that a notebook asks of `realize`; raises BadInput if its parameters cannot be
+    meant.
+    """
     space: Given = {"__name__": "__main__"}
     # as in JupyterLab; workers of this machine inherit it
     if (folder := str(notebook.path.parent)) not in sys.path:

@@ -87,22 +87,22 @@ def paces() -> Paces:
     """
     path = paths.store() / FILE
     try:
-        return files.from_json(files.text(path), path, Paces) if path.exists() else {}
+        return files.read_json(path, Paces) if path.exists() else {}
     except BadInput:
         return {}
 
 
 def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     """Keeps for the next preview how long jobs took: their steps, their device, their seconds."""
-    found = defaultdict[tuple[str, str], list[float]](list)
+    measured = defaultdict[tuple[str, str], list[float]](list)
     for steps, device, seconds in done:
         if operations := sum(map(work, steps)):
-            found[device, _sort(steps[0])].append(seconds / operations)
-    known = {sort: median(each) for sort, each in found.items() if len(each) >= ENOUGH}
+            measured[device, _sort(steps[0])].append(seconds / operations)
+    known = {sort: median(each) for sort, each in measured.items() if len(each) >= ENOUGH}
     if not known:
         return
     seen = paces()
     for (device, sort), pace in known.items():
         seen.setdefault(device, {})[sort] = pace
     with suppress(OSError):  # those who could not store their results have said so
-        files.write(paths.store() / FILE, json.dumps(seen))
+        files.write_text(paths.store() / FILE, json.dumps(seen))

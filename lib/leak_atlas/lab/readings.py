@@ -20,7 +20,7 @@ def _(step: SelfAudit, of: Of) -> Arrays:
     role, index, labels = roles(step.data, step.design, step.rows)
     x = readers.load(step.data.name, step.data.pixels).x[index]
     counts = [honesty.duplicates(x, row) for row in role]
-    found = {"duplicates": np.asarray(counts)}
+    results = {"duplicates": np.asarray(counts)}
     halved = role[(role == Role.NONMEMBER).any(axis=1)]
     if len(halved):
         first = halved[0]
@@ -28,5 +28,5 @@ def _(step: SelfAudit, of: Of) -> Arrays:
         member = first[pool] == Role.MEMBER
         scores, judged = honesty.blind(x[pool], member, labels[pool], step.design.seed)
         auc = audit.auc_interval(scores, judged)
-        found["blind"] = np.asarray([auc.value, auc.low, auc.high])
-    return found
+        results["blind"] = np.asarray([auc.value, auc.low, auc.high])
+    return results

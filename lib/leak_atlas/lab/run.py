@@ -76,7 +76,7 @@ def run(
     """Does what a plan holds and returns the outcomes that failed, by key.
 
     `where`: a number asks for that many processes on this machine. `took` receives each outcome as
-    it comes; without one, progress is printed. Raises BadInput where data are missing, where a
+    it comes; without one, progress is printed. Raises BadInput if data are missing, if a
     scheduler cannot be used or is lost, and where the disk takes no more results; what is finished
     is kept.
     """
@@ -118,7 +118,7 @@ def _working(plan: Plan, where: Where) -> Iterator[Callable[[Iterable[Job]], Ite
 def _here(plan: Plan, where: Where) -> bool:
     """Whether this process does all jobs: there is little to do, or only it has the code.
 
-    Raises BadInput where workers elsewhere cannot have the code.
+    Raises BadInput if workers elsewhere cannot have the code.
     """
     in_cell = kind_in_cell(kinds(job.step for job in plan.jobs.values()))
     if where.elsewhere:
@@ -132,7 +132,7 @@ def _here(plan: Plan, where: Where) -> bool:
 
 
 def width(plan: Plan, where: Where) -> int:
-    """How many jobs of a plan run at a time. BadInput where a scheduler cannot be used."""
+    """How many jobs of a plan run at a time. Raises BadInput if a scheduler cannot be used."""
     if not plan.jobs or _here(plan, where):
         return STREAMS if gpus() else 1
     return where.width()

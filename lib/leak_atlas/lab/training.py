@@ -114,8 +114,8 @@ def _soft_labels(step: Train, members: Tensor) -> Tensor:
     posteriors = torch.full((*seen.shape, step.data.classes), torch.nan)
     for teacher, own, known in zip(step.teachers, posteriors, ~seen, strict=True):
         if known.any():
-            asked = Subject(teacher)
-            own[known] = logits(asked.net, asked.data, members[known])[0].softmax(dim=1)
+            subject = Subject(teacher)
+            own[known] = logits(subject.net, subject.data, members[known])[0].softmax(dim=1)
     return soft_labels(posteriors, seen)
 
 

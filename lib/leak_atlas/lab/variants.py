@@ -104,6 +104,6 @@ def operations(results: Any, networks: Population) -> float:
 
 
 def _known(name: Any, known: Collection[Any], what: str) -> None:
-    """BadInput where nothing has this name."""
+    """Raises BadInput if nothing has this name."""
     if name not in known:
         raise BadInput(f"there is no {what} '{name}'{nearest(str(name), list(map(str, known)))}")

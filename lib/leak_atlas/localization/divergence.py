@@ -62,12 +62,12 @@ def gaps(networks: Sequence[Mapping[str, FloatArray]]) -> dict[str, FloatArray]:
 
     That of sensitivity is non-members minus members, as members are the less sensitive ones.
     """
-    found = {}
+    by_kind = {}
     for kind in GAPS:
         values = [gap(one[kind], one["member"]) for one in networks]
         sign = -1 if kind == "sensitivity" else 1
-        found[kind] = sign * np.array(values)
-    return found
+        by_kind[kind] = sign * np.array(values)
+    return by_kind
 
 
 def losses(

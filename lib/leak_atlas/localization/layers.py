@@ -51,7 +51,7 @@ def walk(
 ) -> Iterator[tuple[str, list[Tensor]]]:
     """Yield name and output in every network of each part; only one part's maps exist at a time.
 
-    Raises BadInput where the networks have different parts, or maps of different shapes.
+    Raises BadInput if the networks have different parts, or maps of different shapes.
     """
     if len({net.names(parts) for net in nets}) > 1:
         raise BadInput("features are compared of two networks with the same parts")
@@ -110,7 +110,7 @@ def distances(
       both are;
     - `length_a`, `length_b`: |p| / sqrt(d) and |q| / sqrt(d).
 
-    Features and their products are float32, sums float64. Raises BadInput where the networks have
+    Features and their products are float32, sums float64. Raises BadInput if the networks have
     different parts.
     """
     batches = []

@@ -149,8 +149,7 @@ def jackknife(measure: Callable[..., Any], *trajectories: Trajectory, **options:
     """`measure(*trajectories, **options)`, a number or an array, as Estimates (`interval`).
 
     Attacks are not computed again without a group. The trajectories may be of one population or of
-    independent ones. Raises ValueError where they have different numbers of groups, or a single
-    one.
+    independent ones. Raises ValueError if they have different numbers of groups, or a single one.
     """
     numbers = [_numbered(one.group) for one in trajectories]
     counts = {int(number.max()) + 1 for number in numbers}

@@ -114,13 +114,13 @@ def correlations_with_true_risk(
         index: IntArray,
     ) -> FloatArray:
         hard = values[:, np.searchsorted(pool, index)]
-        found = _with_means(rank_correlation(hard, one[-1]), measures, groups)
-        return np.append(found, rank_correlation(one[-1], other[-1]))
+        with_risk = _with_means(rank_correlation(hard, one[-1]), measures, groups)
+        return np.append(with_risk, rank_correlation(one[-1], other[-1]))
 
     def without_noise(correlations: FloatArray) -> FloatArray:
-        *found, agreement = correlations
+        *with_risk, agreement = correlations
         reliability = np.sqrt(max(agreement, 1e-9))
-        return np.append(np.array(found) / reliability, agreement)
+        return np.append(np.array(with_risk) / reliability, agreement)
 
     *estimates, agreement = across_halves(measure, halvings, without_noise, rule)
     return dict(zip([*measures, *groups], estimates, strict=True)), agreement

@@ -178,8 +178,8 @@ def split_by_ranking(
     """What an attack says of the samples in each part of a ranking, from the lowest scores up.
 
     The parts have the same number of ranked samples, members or not; of equal scores the first is
-    in the lower part. A list a part, see `split_by_group`. Raises ValueError where the attack
-    judges a sample that is not ranked.
+    in the lower part. A list a part, see `split_by_group`. Raises ValueError if the attack judges a
+    sample that is not ranked.
     """
     part = _part_of_each(ranking, parts)
     return split_by_group(scored, part[_places(ranking, _by_target(scored, "index"))], parts)
@@ -344,8 +344,8 @@ def window_visits(
 
     A non-member, which no training visits, has the number of the member whose rank in its class it
     would take, so that members of each number are compared with non-members of similar scores.
-    `labelled` has `labels (n,)` of the samples `index (n,)`. Raises ValueError where the attack
-    judges a sample that is not ranked or not labelled.
+    `labelled` has `labels (n,)` of the samples `index (n,)`. Raises ValueError if the attack judges
+    a sample that is not ranked or not labelled.
     """
     index = _by_target(scored, "index")
     member = _by_target(scored, "member")

@@ -88,12 +88,12 @@ def correlations(a: Arrays, b: Arrays, groups: Groups) -> dict[str, float]:
 
     CWRF, Tab. 1. NaN where a score does not vary.
     """
-    found = {}
+    by_kind = {}
     for kind in ["all", *dict.fromkeys(groups[name] for name in a)]:
         x = flat(a, groups, kind)
         y = flat(b, groups, kind)
-        found[kind] = float(correlation(x, y, undefined=np.nan))
-    return found
+        by_kind[kind] = float(correlation(x, y, undefined=np.nan))
+    return by_kind
 
 
 def concentration(score: Arrays, share: float, by: Arrays | None = None) -> float:
@@ -117,10 +117,10 @@ def shuffled_gradients(score: Arrays, magnitude: Arrays, seed: int) -> Arrays:
     magnitude and each layer's scale stay.
     """
     draws = np.random.default_rng(seed)
-    found = {}
+    permuted = {}
     for name, values in score.items():
         size = magnitude[name]
         gradient = np.divide(values, size, out=np.zeros_like(size), where=size > 0)
         shuffled = draws.permutation(gradient.ravel())
-        found[name] = shuffled.reshape(size.shape) * size
-    return found
+        permuted[name] = shuffled.reshape(size.shape) * size
+    return permuted

@@ -121,7 +121,7 @@ def taylor(
     `members (n,)` are samples of `data`; for a `Vulnerability` so are `reference (r,)`, and `init`
     is the network as it was initialised. Batches depend on `seed` and `criterion.draw` alone. The
     history has `ce` and `accuracy`; of a vulnerability also `kl` and `accuracy_reference`. `net` is
-    trained: give a copy. All float32, on the CPU. Raises BadInput where the updates diverge.
+    trained: give a copy. All float32, on the CPU. Raises BadInput if the updates diverge.
     """
     samples, goal = members[:0], None
     if isinstance(criterion, Vulnerability):

@@ -41,7 +41,7 @@ def aligned_distances(
     pixels. R is the orthogonal matrix that minimises the sum of its squares on the samples `fitted
     (f,)` (Schoenemann 1966): fitted to the judged ones it would be too small. R may reflect, hence
     permute; it does not scale. The head's logits are one pixel. Reduced in float64. Raises BadInput
-    where the networks differ in parts or shapes.
+    if the networks differ in parts or shapes.
     """
     moments: list[list] = [[0, 0, 0, 0] for _ in a.names(parts)]
     distances = []

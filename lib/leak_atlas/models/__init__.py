@@ -74,14 +74,14 @@ def build(
 
     For images `channels` is their number of channels and `size` their side in pixels; for texts
     `channels` is the number of words in the vocabulary and `size` that of words in a text; for rows
-    `channels` is the number of bits or numbers (see `Data`). Only transformers and plain CNNs need a
-    size.
+    `channels` is the number of bits or numbers (see `Data`). Only transformers and plain CNNs need
+    a size.
 
     Weights depend on the arguments alone; torch's global generator does not change. Convolutions
     are He normal over the fan-out, norms 1 and 0, linear layers torch's default; an ATM's linear
     layers are normal with 0.02; transformers have torch's defaults; `init="xavier"` gives Xavier
     normal weights. Convolution weights are in channels_last; a user's module keeps its layout.
-    Raises BadInput where the recipe's numbers do not make a network.
+    Raises BadInput if the recipe's numbers do not make a network.
     """
     with torch.random.fork_rng(devices=()):
         # torch.manual_seed would seed the accelerators too.
@@ -101,8 +101,7 @@ def skeleton(
     """The same network without memory for its weights (torch's meta device): names, shapes and
     counts.
 
-    Raises BadInput where torch cannot make it: some sizes give more weights than a number can
-    count.
+    Raises BadInput if torch cannot make it: some sizes give more weights than a number can count.
     """
     try:
         with torch.device("meta"):

@@ -92,8 +92,8 @@ class Offsets(nn.Module):
 
 
 class Mixer(nn.Module):
-    """Weighted sum of values along the width, along the height and of the pixel itself. The weights,
-    by channel, are learnt functions of the image.
+    """Weighted sum of values along the width, along the height and of the pixel itself. The
+    weights, by channel, are learnt functions of the image.
     """
 
     def __init__(self, channels: int) -> None:
@@ -195,7 +195,7 @@ def atm(
     """Stem, four stages of blocks, head; no dropout and no dropped paths; initialised from torch's
     global generator. The stem is a 7x7 convolution whose stride is the model's patch.
 
-    Raises BadInput where a stage's channels do not divide into groups.
+    Raises BadInput if a stage's channels do not divide into groups.
     """
     outputs = widths(model, FACTORS)
     if any(after % max(4, share) for after, share in zip(outputs, SHARES, strict=True)):
@@ -211,8 +211,8 @@ def atm(
 
 
 def _stages(name: str, outputs: list[int]) -> list[Stage]:
-    """The stages of a variant, with blocks of `outputs` channels. Each stage but the first halves the
-    map.
+    """The stages of a variant, with blocks of `outputs` channels. Each stage but the first halves
+    the map.
     """
     stages: list[Stage] = []
     before = outputs[0]

@@ -49,8 +49,8 @@ class Last(nn.Module):
 
 
 class Transition(Last):
-    """Norm, ReLU and a 1x1 convolution to half the channels, then a 2x2 average pool, unless the map
-    is one pixel wide or high.
+    """Norm, ReLU and a 1x1 convolution to half the channels, then a 2x2 average pool, unless the
+    map is one pixel wide or high.
     """
 
     def __init__(self, norm: Norm, before: int) -> None:

@@ -163,8 +163,8 @@ def residual_stages(
 
 
 def norm_of(model: Model) -> Norm:
-    """The function that makes a norm for a number of channels: BatchNorm, or GroupNorm of at most 32
-    groups, as Opacus replaces BatchNorm.
+    """The function that makes a norm for a number of channels: BatchNorm, or GroupNorm of at most
+    32 groups, as Opacus replaces BatchNorm.
     """
     return nn.BatchNorm2d if model.norm == "batch" else _group_norm
 

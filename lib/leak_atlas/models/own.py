@@ -22,13 +22,13 @@ OUTPUT = "output"  # the name of the last part, whose features are the logits
 
 
 class Own(Net):
-    """A network of one part, `output`, with the weights' names of the user's module. `features` reads
-    the modules named in `stages`, and the logits.
+    """A network of one part, `output`, with the weights' names of the user's module. `features`
+    reads the modules named in `stages`, and the logits.
 
     Weights keep the module's memory layout, and inputs are contiguous, so that a `view` in its
     forward pass works as elsewhere. If a stage is called twice, the last output counts. The
     library's reproducible dropout replaces each `nn.Dropout`. Other random numbers follow torch's
-    global generator. BadInput where `stages` names no module, or one twice.
+    global generator. Raises BadInput if `stages` names no module, or one twice.
     """
 
     module: nn.Module
@@ -111,7 +111,7 @@ def _check(
     module: nn.Module,
     description: str,
 ) -> None:
-    """BadInput where a name of a stage is that of no module, or comes twice."""
+    """Raises BadInput if a name of a stage is that of no module, or comes twice."""
     known = [name for name, _ in module.named_modules() if name]
     for name in stages:
         if name not in known:

@@ -30,8 +30,8 @@ def attended(
     mask: Tensor | None = None,
     drop: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
-    """Self-attention in several heads, `(B, tokens, channels)`: of queries, keys and values `qkv (B,
-    tokens, 3 channels)`.
+    """Self-attention in several heads, `(B, tokens, channels)`: of queries, keys and values `qkv
+    (B, tokens, 3 channels)`.
 
     `mask (B, tokens)` is True for the tokens to attend to; `drop` is the dropout of the weights.
     Written out, because torch's fused kernels sum in no fixed order on CUDA and their operations
@@ -137,7 +137,7 @@ def transformer(
 
     For a vocabulary of `words` and texts of at most `length`. The papers give no sizes of their
     text transformer; these are ours. Embeddings and positions are normal with 0.02, the rest is the
-    default of torch. Raises BadInput where the heads do not divide the width.
+    default of torch. Raises BadInput if the heads do not divide the width.
     """
     if model.width % HEADS:
         raise BadInput(

@@ -48,8 +48,8 @@ def vgg_stages(
     outputs: Sequence[int],
     depths: Sequence[int],
 ) -> list[Stage]:
-    """Stages of units for maps of `before` channels: `depths` units each, to `outputs` channels. The
-    last unit of a stage halves the map.
+    """Stages of units for maps of `before` channels: `depths` units each, to `outputs` channels.
+    The last unit of a stage halves the map.
     """
     stages = []
     for after, depth in zip(outputs, depths, strict=True):

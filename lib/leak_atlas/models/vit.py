@@ -51,11 +51,11 @@ def vit(
     classes: int,
     pixels: int,
 ) -> Net:
-    """Stem, six stages of one block each, head, for images of `pixels` x `pixels`. Maps have 8 times
-    the model's width in channels.
+    """Stem, six stages of one block each, head, for images of `pixels` x `pixels`. Maps have 8
+    times the model's width in channels.
 
     The class token and the positions are normal with 0.02, the rest torch's default. Raises
-    BadInput where patches do not cover the image.
+    BadInput if patches do not cover the image.
     """
     if pixels % model.patch:
         raise BadInput(

@@ -44,7 +44,7 @@ def audit(arrays: Logits | Mapping[str, ArrayLike]) -> Result:
     models `shadows` (M, N, C), `in_shadow` (M, N); for RMIA `population` (Z, C),
     `population_labels` (Z,), `population_shadows` (M, Z, C). The result has `verdict()`, `warnings`
     (while there is one there is no verdict), `auc` and `tpr(fpr)` with intervals, and `scores
-    (N,)`, each by the attack's name. BadInput, which names the array, where one is wrong.
+    (N,)`, each by the attack's name. Raises BadInput, which names the array, if one is wrong.
     """
     if isinstance(arrays, Logits):
         return findings.attack(arrays)
@@ -66,8 +66,8 @@ def lira(
     Logits `target (N, C)` and `shadows (M, N, C)`, `labels (N,)`, Boolean `in_shadow (M, N)`.
     Online compares the models that trained on a sample with those that did not, offline reads the
     latter alone. `variance` is that of all samples together, or (from 30 shadow models a side on)
-    of each sample. BadInput, which names the array, where one is wrong; ValueError where no sample
-    has two shadow models on a side.
+    of each sample. Raises BadInput, which names the array, if one is wrong; raises ValueError if no
+    sample has two shadow models on a side.
     """
     arrays = _arrays(target=target, labels=labels, shadows=shadows, in_shadow=in_shadow)
     attacker = LiRA("online" if mode == "online" else "offline_cdf", variance, views=arrays.queries)

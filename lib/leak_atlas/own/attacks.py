@@ -52,7 +52,7 @@ class Shadowed(NamedTuple):
         trained = arrays.trained
         if not self.attacker.by_sample and (trained.all() or not trained.any()):
             return "shadow models with members and non-members among these samples"
-        if self.attacker.compares and arrays.population is None:
+        if self.attacker.needs_population and arrays.population is None:
             return "a population, Z samples that no model trained on"
         can = self.scorable(arrays)
         if isinstance(self.attacker, LiRA) and not self._varies(arrays, can):
@@ -123,7 +123,7 @@ def scored(attacker: Attacker, arrays: Logits, can: BoolArray) -> FloatArray:
     if not can.any():
         return scores
     case = arrays.of(can)
-    if attacker.learns:
+    if attacker.is_trained:
         number = max(1, LEARNT // arrays.models)
         some = np.zeros(len(can), bool)
         some[np.random.default_rng(0).permutation(len(can))[:number]] = True

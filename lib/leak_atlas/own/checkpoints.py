@@ -17,7 +17,7 @@ NESTED = "state_dict", "model_state_dict", "model", "net", "weights"  # names of
 def convert(checkpoint: Path, out: Path | None = None) -> str:
     """Writes `out` (by default the checkpoint's name, ending in .safetensors) and describes it.
 
-    Nothing in the checkpoint is run. BadInput where it holds more than tensors, or where `out`
+    Nothing in the checkpoint is run. Raises BadInput if it holds more than tensors, or if `out`
     exists.
     """
     import torch
@@ -26,7 +26,7 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
     out = out or checkpoint.with_suffix(SUFFIX)
     if out.exists():
         raise BadInput(f"{out} is there already; name another --out")
-    file = files.regular(checkpoint)
+    file = files.require_file(checkpoint)
     try:
         loaded = torch.load(file, map_location="cpu", weights_only=True)
         weights = {name: tensor.clone().contiguous() for name, tensor in tensors(loaded).items()}
@@ -36,7 +36,7 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
             f"{file} holds more than tensors, or is damaged, and is not read; where the model is, "
             "write torch.save(net.state_dict(), ...)"
         ) from error
-    with files.whole(out) as partial:
+    with files.atomic_write(out) as partial:
         partial.write_bytes(blob)
     numbers = sum(tensor.numel() for tensor in weights.values())
     return f"{out} is ready: {len(weights)} tensors, {numbers:,} numbers"
@@ -44,7 +44,7 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
 
 def tensors(loaded: Any) -> dict[str, Any]:
     """The tensors of a checkpoint by name: it is a state dict, or a dictionary that holds one.
-    KeyError or TypeError, or AttributeError where it is neither.
+    Raises KeyError, TypeError or AttributeError if it is neither.
     """
     for name in NESTED:
         if isinstance(loaded.get(name), dict):

@@ -57,10 +57,10 @@ def accuracy(logits: NDArray, labels: NDArray, inside: BoolArray) -> dict[str, f
 
 def accuracies(arrays: Logits) -> dict[str, dict[str, float]]:
     """`accuracy` of the target and of the shadow models."""
-    found = {"target": accuracy(arrays.target[None], arrays.labels, arrays.member[None])}
+    shares = {"target": accuracy(arrays.target[None], arrays.labels, arrays.member[None])}
     if arrays.shadows is not None:
-        found["shadow models"] = accuracy(arrays.shadows, arrays.labels, arrays.trained)
-    return found
+        shares["shadow models"] = accuracy(arrays.shadows, arrays.labels, arrays.trained)
+    return shares
 
 
 def in_words(shares: Mapping[str, float]) -> str:
@@ -234,8 +234,8 @@ def telling_count(arrays: Logits) -> str:
 
 
 def refuse_another_accuracy(target: ImportedModel, known: float | None) -> None:
-    """BadInput where the target's accuracy on the whole test part of its data set, computed now, is
-    not the `known` one, or where that one is no share. None: nothing is computed.
+    """Raises BadInput if the target's accuracy on the whole test part of its data set, computed
+    now, is not the `known` one, or where that one is no share. None: nothing is computed.
 
     The known accuracy may be of other test samples, and rounded: it is another one where it is
     outside the measured one's binomial interval at `LEVEL`.

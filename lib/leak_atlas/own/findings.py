@@ -125,8 +125,8 @@ class Result:
         """What stands below `rows`: which FPRs the non-members resolve, and what "expected" means."""
         smallest = f"{audit.resolution(self.non_members):.2%}"
         return (
-            f"{self.non_members:,} non-members resolve an FPR of {smallest} or more. (expected): "
-            "the threshold is set on few non-members, so its FPR on new ones is larger in the mean"
+            f"{self.non_members:,} non-members measure an FPR of {smallest} or more. (expected): "
+            "on new non-members the mean FPR is this large, because few non-members set the threshold"
         )
 
     # ------------------------------------------------------------ members that are found
@@ -148,22 +148,22 @@ class Result:
         name = self.strongest(fpr)
         scores = self.scores[name]
         found_by = self.found_by(fpr)
-        found = np.flatnonzero(self.exposed(name, fpr))
-        order = np.argsort(-scores[found], kind="stable")
+        exposed = np.flatnonzero(self.exposed(name, fpr))
+        order = np.argsort(-scores[exposed], kind="stable")
         rows = []
-        for sample in found[order][:MOST]:
+        for sample in exposed[order][:MOST]:
             row: Row = {"index": str(self.arrays.places[sample])}
             row["class"] = int(self.arrays.labels[sample])
             row[f"score, {name}"] = float(scores[sample])
             row["loss, nats"] = -float(self.scores["loss"][sample])
-            row["attacks that find it"] = int(found_by[sample])
+            row["attacks that identify it"] = int(found_by[sample])
             rows.append(row)
         return rows
 
     def most_caption(self, fpr: float = FPR) -> str:
         """What stands below `most`."""
         name = self.strongest(fpr)
-        found = f"{name} finds {self.exposed(name, fpr).sum():,} members at {percent(fpr)} FPR"
+        found = f"{name} identifies {self.exposed(name, fpr).sum():,} members at {percent(fpr)} FPR"
         return f"{found}. Listed: the largest scores, at most {MOST}"
 
     def luck(self, fpr: float = FPR) -> float:
@@ -198,7 +198,7 @@ class Result:
         largest = audit.largest(self.auc.values())
         if largest.low > 0.5 and largest.resolved:
             auc = f"{self.best} identifies members with AUC {self.auc[self.best]}"
-            return f"The target leaks: {auc}. {self._identified(fpr)} {self._resolution(fpr)}"
+            return f"The target leaks: {auc} (95 % CI). {self._identified(fpr)} {self._resolution(fpr)}"
         number = len(self.scores)
         return (
             f"None of {number} attacks identifies members significantly. The largest AUC is "
@@ -209,15 +209,15 @@ class Result:
     def _identified(self, fpr: float) -> str:
         """How many members the strongest attack finds, of those that it scores."""
         name = self.strongest(fpr)
-        at = f"At {percent(fpr)} FPR"
+        at = f"At {percent(fpr)} FPR,"
         scored, outside = self._scored(name)
         if not audit.is_resolved(fpr, outside):
             return f"{at} nothing can be measured: {outside:,} non-members are too few."
         if self.luck(fpr) > 0.05:
-            return f"{at} no attack finds significantly more members than guessing does."
+            return f"{at} no attack identifies significantly more members than guessing does."
         found = int(self.exposed(name, fpr).sum())
         whom = f"{found:,} of the {scored:,} members that it can score"
-        return f"{at} {name} finds {whom}: TPR {self.tpr(fpr)[name]}."
+        return f"{at} {name} identifies {whom}: TPR {self.tpr(fpr)[name]}."
 
     def _resolution(self, fpr: float) -> str:
         """From how many non-members and shadow models on an FPR can be resolved, and how many there
@@ -225,9 +225,9 @@ class Result:
         """
         needed = math.ceil(1 / fpr - 1e-9) if fpr else math.inf
         return (
-            f"To resolve {percent(fpr)} FPR takes {needed:,} non-members or more (here "
-            f"{self.non_members:,}), and for LiRA, RMIA and BASE about {attacks.ENOUGH} shadow "
-            f"models (here {self.arrays.models})."
+            f"{percent(fpr)} FPR needs {needed:,} non-members or more (here {self.non_members:,}). "
+            f"LiRA, RMIA and BASE need about {attacks.ENOUGH} shadow models (here "
+            f"{self.arrays.models})."
         )
 
     def said(self, fpr: float = FPR) -> Said:
@@ -252,10 +252,10 @@ class Result:
         """All that is measured, as plain values for JSON, and the `settings`."""
         rates = sorted({fpr, *rates})
         tprs = {f"{rate:g}": self.tpr(rate) for rate in rates}
-        found = {}
+        by_attack = {}
         for name in self.scores:
             members, outside = self._scored(name)
-            found[name] = {
+            by_attack[name] = {
                 "scored": {"members": members, "non_members": outside},
                 "auc": _plain(self.auc[name]),
                 "tpr": {rate: _plain(tpr[name]) for rate, tpr in tprs.items()},
@@ -265,7 +265,7 @@ class Result:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
             "accuracy": checks.accuracies(self.arrays),
-            "attacks": found,
+            "attacks": by_attack,
             "samples": {
                 "members": int(self.arrays.member.sum()),
                 "non_members": self.non_members,
@@ -292,9 +292,9 @@ class Result:
         }
         frame = pd.DataFrame(columns | self.scores, self.arrays.places)
         summary = json.dumps(self.summary(fpr, rates, **settings), indent=1, allow_nan=False)
-        files.folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
-        files.write(path, frame.rename_axis("index").to_csv())
-        files.write(path.with_suffix(".json"), f"{summary}\n")
+        files.make_folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
+        files.write_text(path, frame.rename_axis("index").to_csv())
+        files.write_text(path.with_suffix(".json"), f"{summary}\n")
         return path
 
 

@@ -27,7 +27,9 @@ class Limit(NamedTuple):
 
 
 def limit(text: str) -> Limit:
-    """`auc=0.6`, `tpr@0.01=0.05`; BadInput where it is neither, or where its numbers are no shares."""
+    """`auc=0.6`, `tpr@0.01=0.05`; raises BadInput if it is neither, or if its numbers are no
+    shares.
+    """
     try:
         given = FORM.fullmatch(text)
         if given:
@@ -46,8 +48,8 @@ def limit(text: str) -> Limit:
 def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
     """The limits that some attack's estimate exceeds, in words, by the summary of a report.
 
-    The estimate decides: an interval that few samples make wide would let a leak pass. BadInput
-    where a limit cannot be judged.
+    The estimate decides: an interval that few samples make wide would let a leak pass. Raises
+    BadInput if a limit cannot be judged.
     """
     lines = []
     if limits and summary["warnings"]:
@@ -61,8 +63,8 @@ def exceeded(summary: Mapping[str, Any], limits: Sequence[Limit]) -> list[str]:
                 "non-members are too few"
             )
         strongest = max(resolved, key=lambda name: estimates[name]["value"])
-        found = estimates[strongest]
-        if found["value"] > one.largest:
-            interval = f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
+        estimate = estimates[strongest]
+        if estimate["value"] > one.largest:
+            interval = f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
             lines.append(f"{one} of {strongest} is {interval}, not {one.largest:g} or less")
     return lines

@@ -84,7 +84,8 @@ TYPES = {  # numpy's letters of the types that a kind of array may have
 
 @dataclass(frozen=True, eq=False)
 class Logits:
-    """The arrays of one audit. BadInput, which names the array, where they do not belong together.
+    """The arrays of one audit. Raises BadInput, which names the array, if they do not belong
+    together.
 
     Shadow models are trained as the target was, each on a random part of the same samples. That
     part must say nothing about who is a member of the target.
@@ -115,7 +116,7 @@ class Logits:
         return {name: array for name, array in arrays.items() if array is not None}
 
     def judged(self) -> Logits:
-        """These arrays. BadInput where there are no members or no non-members."""
+        """These arrays. Raises BadInput if there are no members or no non-members."""
         for side, inside in (("members", self.member), ("non-members", ~self.member)):
             if not inside.any():
                 raise BadInput(f"member has no {side}: an audit needs samples of either kind")
@@ -185,7 +186,7 @@ class Logits:
 
 
 def checked(arrays: Mapping[str, ArrayLike]) -> Logits:
-    """Arrays by their names. BadInput, which names the array, where one is unknown, missing or
+    """Arrays by their names. Raises BadInput, which names the array, if one is unknown, missing or
     wrong, and where there are no members or no non-members.
     """
     _check_names(arrays.keys())
@@ -226,7 +227,7 @@ def _lengths(given: Mapping[str, NDArray]) -> dict[str, tuple[int, ...]]:
 
 
 def _check(name: str, array: NDArray, lengths: Mapping[str, tuple[int, ...]]) -> None:
-    """BadInput where an array is of another type, shape or range than `ARRAYS` says."""
+    """Raises BadInput if an array is of another type, shape or range than `ARRAYS` says."""
     axes, _, kind, _ = ARRAYS[name]
     types, remedy = TYPES[kind]
     if array.dtype.kind not in types:
@@ -247,7 +248,7 @@ def _check(name: str, array: NDArray, lengths: Mapping[str, tuple[int, ...]]) ->
 
 
 def _check_logits(name: str, logits: NDArray) -> None:
-    """BadInput where logits are not finite, or probabilities."""
+    """Raises BadInput if logits are not finite, or probabilities."""
     if odd := int((~np.isfinite(logits)).sum()):
         raise BadInput(f"{name} holds {odd:,} values that are NaN or infinite")
     some = logits.reshape(-1, logits.shape[-1])[:1000].astype(float)
@@ -271,7 +272,7 @@ def rows(arrays: Logits) -> list[dict[str, str]]:
 
 
 def read(path: Path) -> Logits:
-    """The arrays of an .npz, of which none is unpickled. BadInput, which names the file."""
+    """The arrays of an .npz, of which none is unpickled. Raises BadInput, which names the file."""
     arrays = sources.npz(path)
     try:
         return checked(arrays)
@@ -280,14 +281,14 @@ def read(path: Path) -> Logits:
 
 
 def save(path: Path, arrays: Logits) -> None:
-    """Writes the arrays as an .npz, whole or not at all. OSError where the disk refuses."""
-    with files.whole(path) as partial, open(partial, "wb") as file:
+    """Writes the arrays as an .npz, whole or not at all. Raises OSError if the disk refuses."""
+    with files.atomic_write(path) as partial, open(partial, "wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays.given)
 
 
 def place(name: str) -> Path:
-    """The CSV of the report of this name; its page and notebook lie beside it. BadInput where no
-    report can have the name.
+    """The CSV of the report of this name; its page and notebook lie beside it. Raises BadInput if
+    no report can have the name.
     """
     if not name or name.startswith(".") or "/" in name or name == "index":
         raise BadInput(f"a report cannot be named '{name}': give another --name")

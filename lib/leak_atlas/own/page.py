@@ -161,8 +161,8 @@ class ModelAudit:
         return f"No module's features identify members significantly: AUC {value:.3f} at most"
 
     def weight_rows(self, share: float) -> Rows:
-        """Rows of a table: how many weights of each tensor are among the `share` of all weights with
-        the largest scores.
+        """Rows of a table: how many weights of each tensor are among the `share` of all weights
+        with the largest scores.
         """
         rows: dict[str, Row] = {}
         for name, result in self.scores.items():

@@ -50,7 +50,7 @@ def fitted_sizes(
 
     None asks for all: images as they are, all of the train part, all of the test part, of which a
     share of `POPULATION` is the population. Where `data` is "", None asks for the example's size.
-    Numbers of samples are even, because halves are compared. Raises BadInput where there is no such
+    Numbers of samples are even, because halves are compared. Raises BadInput if there is no such
     set, or where it has too few samples.
     """
     if not data:

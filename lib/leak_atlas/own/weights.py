@@ -23,8 +23,8 @@ def audited_model(weights: str, data: str, setup: Setup) -> State:
     """The target of an audit: the weights of the user's file, or without one ("") an example, which
     is trained here.
 
-    BadInput where a file is given and no data set, for then nobody knows what the model was trained
-    on.
+    Raises BadInput if a file is given and no data set, for then nobody knows what the model was
+    trained on.
     """
     if not weights:
         refuse_misfits(setup)
@@ -41,7 +41,7 @@ def import_model(file: str | Path, setup: Setup) -> ImportedModel:
     """The weights of a safetensors file as a state of `setup.model`, which was trained as row 0 of
     the design.
 
-    It is signalled, scored, attacked, edited and trained on as any state is. BadInput where
+    It is signalled, scored, attacked, edited and trained on as any state is. Raises BadInput if
     weights, architecture, stages, data and design do not fit each other (`refuse_misfits`).
     """
     refuse_misfits(setup, file)
@@ -62,8 +62,8 @@ def import_model(file: str | Path, setup: Setup) -> ImportedModel:
 
 
 def refuse_misfits(setup: Setup, file: str | Path | None = None) -> None:
-    """BadInput where the design, the module and its stages, the data set, and a file of weights do
-    not fit each other, before anything is trained. Without a `file` all but the weights are
+    """Raises BadInput if the design, the module and its stages, the data set, and a file of weights
+    do not fit each other, before anything is trained. Without a `file` all but the weights are
     compared.
     """
     from leak_atlas.training import imported
@@ -82,7 +82,7 @@ def refuse_misfits(setup: Setup, file: str | Path | None = None) -> None:
 def read_weights(file: str | Path) -> Tensors:
     """The tensors of a safetensors file.
 
-    BadInput where it is none; of a checkpoint it names the command that converts it.
+    Raises BadInput if it is none; of a checkpoint it names the command that converts it.
     """
     from leak_atlas.training import imported
 
@@ -94,8 +94,8 @@ def read_weights(file: str | Path) -> Tensors:
 
 
 def _tried(setup: Setup) -> Net:
-    """The setup's network. BadInput where it cannot be built, or called on samples of the data in
-    training and in evaluation mode, or read at its stages.
+    """The setup's network. Raises BadInput if it cannot be built, or called on samples of the data
+    in training and in evaluation mode, or read at its stages.
     """
     import torch
 

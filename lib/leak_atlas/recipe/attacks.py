@@ -19,7 +19,6 @@ from leak_atlas.recipe.core import (
     Step,
     Whole,
     Within,
-    refuse,
 )
 from leak_atlas.recipe.readings import Generated, Sensitivity
 from leak_atlas.recipe.steps import Signals, State, mixed
@@ -41,41 +40,41 @@ __all__ = [
 
 
 class Attacker(Recipe):
-    """How a score is made from what states answer; larger = more likely member.
+    """An attack: a way to score samples from what networks output. Larger scores mean "more likely
+    a member".
 
-    A kind says here what it asks and needs; `leak_atlas.attacks` has its function.
+    A subclass says here which results it reads and which shadow models it needs. Its function is
+    registered with `leak_atlas.attacks.case.infer`.
     """
 
-    shadowed: ClassVar[bool] = True  # whether it needs shadows
-    # whether it compares a sample with the same sample in the shadows
-    by_sample: ClassVar[bool] = True
-    # whether it needs a population that nobody trained on: test or dev samples
-    compares: ClassVar[bool] = False
-    # whether it learns something from shadows that serves every target (`Learnt`)
-    learns: ClassVar[bool] = False
-    place: ClassVar[Place] = "host"  # where it learns
-    meets: ClassVar[bool] = False  # whether it needs shadows that trained on the target's samples
-    # design effect of the AUC over targets that are each other's shadows, at most
-    crossing: ClassVar[float] = 1.0
+    uses_shadows: ClassVar[bool] = True
+    by_sample: ClassVar[bool] = True  # compares a sample with itself on the shadow models
+    needs_population: ClassVar[bool] = False  # test or dev samples, on which nobody trained
+    is_trained: ClassVar[bool] = False  # on shadow models, once for all targets (`Learnt`)
+    place: ClassVar[Place] = "host"  # where it is trained
+    needs_in_models: ClassVar[bool] = False  # shadow models that trained on the target's samples
+    # variance of the mean AUC over targets that are each other's shadow models, divided by that over
+    # independent targets; at most
+    max_design_effect: ClassVar[float] = 1.0
 
-    def least(self, meets: bool) -> int:
-        """Shadows that it needs; `meets` says whether half of them trained on a sample, or none
-        (`Design.meets`).
+    def shadows_needed(self, in_models: bool) -> int:
+        """The least number of shadow models. `in_models`: half of them trained on a given sample
+        (`Design.has_in_models`), otherwise none did.
         """
         return 1
 
-    def asks(self, state: State) -> tuple[Step, ...]:
-        """What it has to know of a state, target or shadow."""
+    def required_steps(self, state: State) -> tuple[Step, ...]:
+        """The steps whose results the attack reads of a target or shadow model."""
         return (Signals(state, getattr(self, "views", 1)),)
 
     def operations(self, count: Count, samples: float, classes: int) -> float:
-        """What it costs to learn from so many samples."""
+        """The cost of training the attack on so many samples."""
         return 0.0
 
 
 class Threshold(Attacker):
-    """Song & Mittal's threshold attacks (and Yeom's gap, `correctness`), thresholds chosen on the
-    shadows.
+    """The threshold attacks of Song & Mittal, and Yeom's gap attack (`correctness`). Thresholds are
+    chosen on the shadow models.
 
     What the pruning papers print: "Conf" is `confidence`, the true class' posterior, "Mentr" is
     `modified_entropy`, and "Xent" is `entropy`, the prediction's. "Top1-Conf" is in their text the
@@ -103,15 +102,15 @@ class LiRA(Attacker):
     views: int = 1
 
     @property
-    def meets(self) -> bool:  # type: ignore[override]
+    def needs_in_models(self) -> bool:  # type: ignore[override]
         return self.mode == "online"
 
-    def least(self, meets: bool) -> int:
-        """A mean on each side, and a second shadow for a variance around it."""
-        return (1 + meets) * (1 if self.variance == "code" else 2)
+    def shadows_needed(self, in_models: bool) -> int:
+        """One for the mean, and a second one for the variance, on each side."""
+        return (1 + in_models) * (1 if self.variance == "code" else 2)
 
     @property
-    def crossing(self) -> float:  # type: ignore[override]
+    def max_design_effect(self) -> float:  # type: ignore[override]
         """Measured: 1.2 to 2.3 online, .35 to 1.2 offline."""
         return 2.3 if self.mode == "online" else 1.2
 
@@ -124,7 +123,7 @@ class RMIA(Attacker):
     `BASE`), or nothing, as in the paper.
     """
 
-    compares: ClassVar = True
+    needs_population: ClassVar = True
 
     mode: Literal["online", "offline"] = "online"
     gamma: Annotated[float, Within(1e-9)] = 2.0
@@ -133,11 +132,9 @@ class RMIA(Attacker):
     # `share`: the paper's plain share, at most Z + 1 levels
     ties: Literal["ratio", "share"] = "ratio"
 
-    def least(self, meets: bool) -> int:
-        """Offline one that did not train on the sample: of two that are each other's complement,
-        one did not.
-        """
-        return 2 if meets and self.mode == "offline" else 1
+    def shadows_needed(self, in_models: bool) -> int:
+        """Offline, one that did not train on the sample: of a complement pair, one did not."""
+        return 2 if in_models and self.mode == "offline" else 1
 
 
 class BASE(Attacker):
@@ -145,16 +142,17 @@ class BASE(Attacker):
 
 
 class Learner(Attacker):
-    """A net trained on what the shadows answer about their own samples; one for all classes.
+    """An attack network. It is trained on the outputs of the shadow models for their own members
+    and non-members; one network serves all classes.
 
-    `inputs` names what it sees of a sample, in this order: its posterior (or the three largest
-    ones, falling, 0 where there are fewer: ML-Leaks), its sensitivity (`Sensitivity`), its label's
-    one-hot. "adam" has torch's moments, "sgd" a momentum of .9. Rates fall to a tenth after each
-    share of the epochs in `milestones`.
+    `inputs` names what it reads of a sample, in this order: the posterior (`top3`: its three
+    largest values in falling order, 0 if there are fewer, as in ML-Leaks), the sensitivity
+    (`Sensitivity`), the one-hot label. "adam" has torch's moments, "sgd" a momentum of .9. The
+    learning rate falls to a tenth after each share of the epochs in `milestones`.
     """
 
     by_sample: ClassVar = False
-    learns: ClassVar = True
+    is_trained: ClassVar = True
 
     inputs: Literal[
         "posterior",
@@ -172,19 +170,18 @@ class Learner(Attacker):
     milestones: tuple[Share, ...] = ()
     # `xavier`: normal weights of linear maps, zero biases; `own`: torch's
     init: Literal["own", "xavier"] = "own"
-    # both sides weigh the same in its loss; False: all samples do, as published
+    # members and non-members have the same weight in its loss; False: all samples have, as published
     balanced: bool = True
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """What the net sees of a sample, by name; each but `top3` has a number for each class."""
+        """The names of its inputs; each but `top3` has a number for each class."""
         return tuple(self.inputs.split("_"))
 
-    def asks(self, state: State) -> tuple[Step, ...]:
-        return (
-            Signals(state),
-            *((Sensitivity(state),) if "sensitivity" in self.input_names else ()),
-        )
+    def required_steps(self, state: State) -> tuple[Step, ...]:
+        if "sensitivity" in self.input_names:
+            return Signals(state), Sensitivity(state)
+        return (Signals(state),)
 
 
 class Network(Learner):
@@ -275,20 +272,20 @@ class BlindMI(Attacker):
     which `seed` decides.
     """
 
-    shadowed: ClassVar = False
+    uses_shadows: ClassVar = False
     by_sample: ClassVar = False
 
     count: Positive = 20
     batch: Positive = 20
     seed: Whole = 0
 
-    def asks(self, state: State) -> tuple[Step, ...]:
+    def required_steps(self, state: State) -> tuple[Step, ...]:
         return Signals(state), Generated(state, self.count, self.seed)
 
 
 class Learnt(Step):
-    """What an attacker learns from shadow models, for any number of targets. Result: its tensors,
-    by name.
+    """An attack that is trained on shadow models, for any number of targets. Result: the tensors of
+    its network, by name.
     """
 
     attacker: Attacker
@@ -301,7 +298,7 @@ class Learnt(Step):
 
     def parents(self) -> Iterator[Step]:
         for shadow in self.shadows:
-            yield from self.attacker.asks(shadow)
+            yield from self.attacker.required_steps(shadow)
 
     def operations(self, count: Count) -> float:
         samples = sum(2 * shadow.members for shadow in self.shadows)
@@ -309,26 +306,25 @@ class Learnt(Step):
 
 
 class Attack(Step):
-    """Scores of every target by shadow models; those of the target's complement pair are left out.
+    """Scores of the members and non-members of each target.
 
-    Each target is judged on the members and non-members of its own row. Signals are aligned by
-    sample, not by place.
+    A target's shadow models are all `shadows` outside its own complement pair. Results of different
+    networks are aligned by sample.
 
-    With a number `permuted` it is the permutation null: each sample of the pool gets the membership
-    label of another one, the same in every network, targets and shadows, so that numbers of members
-    and complement pairs stay and there is nothing to infer.
+    `permuted` is a seed for the permutation null: membership labels are permuted over the pool, in
+    the same way for all targets and shadow models. Numbers of members and complement pairs stay as
+    they are, and there is nothing to infer.
 
-    Result: `scores (T, n)`, `member (T, n)`, `thresholds (T,)` (NaN where the attack names none),
-    and `index`, which samples: `(n,)`, or `(T, n)` where targets have pools of their own.
+    Result: `scores (T, n)`; `member (T, n)`; `thresholds (T,)`, NaN if the attack sets none;
+    `index`, the samples: `(n,)`, or `(T, n)` if targets have different pools.
     """
 
     place: ClassVar = "host"
 
     attacker: Attacker
     targets: tuple[State, ...]
-    # empty: the targets are each other's shadows (an adaptive attacker)
+    # empty: the targets are each other's shadow models (an adaptive attacker)
     shadows: tuple[State, ...] = ()
-    # the draw of a permutation null
     permuted: Whole | None = field(default=None, metadata={"recorded": "dealt"})
 
     def verify(self) -> None:
@@ -338,36 +334,30 @@ class Attack(Step):
         first = self.targets[0]
         design = first.training.design
         for state in (*self.targets, *self.shadows):
-            refuse(
-                (
-                    state.training.data != first.training.data,
-                    f"{name}: targets and shadows need the same data",
-                ),
-                (
-                    self.attacker.by_sample and _samples(state) != _samples(first),
+            if state.training.data != first.training.data:
+                raise BadInput(f"{name}: targets and shadows need the same data")
+            if self.attacker.by_sample and _samples(state) != _samples(first):
+                raise BadInput(
                     f"{name} asks shadows about the target's own samples, but designs draw others "
-                    f"({design} and {state.training.design}): give both one pool, test and seed",
-                ),
-            )
+                    f"({design} and {state.training.design}): give both one pool, test and seed"
+                )
         for target in self.targets:
             mixed(target, name)
-        refuse(
-            (
-                self.attacker.meets and not design.meets,
+        if self.attacker.needs_in_models and not design.has_in_models:
+            raise BadInput(
                 f"{name} online needs shadows that trained on the target's samples, and a "
-                f"{type(design).__name__} has none: take an offline mode",
-            ),
-            (
-                self.attacker.compares and not (design.dev or first.tests),
+                f"{type(design).__name__} has none: take an offline mode"
+            )
+        if self.attacker.needs_population and not (design.dev or first.tests):
+            raise BadInput(
                 f"{name} needs a population that nobody trained on: give the design test or dev "
-                "samples",
-            ),
-        )
-        if self.attacker.shadowed:
-            self._count_shadows(name, self.attacker.least(design.meets))
+                "samples"
+            )
+        if self.attacker.uses_shadows:
+            self._count_shadows(name, self.attacker.shadows_needed(design.has_in_models))
 
     def _count_shadows(self, name: str, needed: int) -> None:
-        """BadInput where a target has too few shadows outside its own pair."""
+        """Raises BadInput if a target has too few shadow models outside its own pair."""
         pairs = Counter(map(_pair, self.shadows or self.targets))
         for target in self.targets:
             found = pairs.total() - pairs[_pair(target)]
@@ -377,51 +367,50 @@ class Attack(Step):
                     f"and needs {needed}: ask for more models"
                 )
 
-    def helpers(self, target: State) -> tuple[State, ...]:
-        """The shadows of a target."""
+    def shadows_of(self, target: State) -> tuple[State, ...]:
+        """The shadow models of a target: those outside its complement pair."""
         others = [state for state in self.shadows or self.targets if state.key != target.key]
         return tuple(state for state in others if _pair(state) != _pair(target))
 
     @property
-    def asked(self) -> tuple[State, ...]:
-        """The states whose signals the attack itself reads; a learner has read those of shadows
-        before.
+    def states_read(self) -> tuple[State, ...]:
+        """The networks whose results this step reads. A trained attack reads the targets alone:
+        `Learnt` has read the shadow models.
         """
-        alone = self.attacker.learns or not self.attacker.shadowed
-        return self.targets if alone else (*self.targets, *self.shadows)
+        if self.attacker.is_trained or not self.attacker.uses_shadows:
+            return self.targets
+        return (*self.targets, *self.shadows)
 
     @property
-    def crossed(self) -> bool:
-        """Whether some targets are each other's shadows: their scores are not independent."""
-        targets = {*self.targets}
-        return self.attacker.shadowed and any(
-            not targets.isdisjoint(self.helpers(target)) for target in self.targets
-        )
+    def targets_are_shadows(self) -> bool:
+        """Whether some targets are each other's shadow models: their scores are not independent."""
+        if not self.attacker.uses_shadows:
+            return False
+        targets = set(self.targets)
+        return any(not targets.isdisjoint(self.shadows_of(target)) for target in self.targets)
 
     @property
     def design_effect(self) -> float:
-        """Variance of the mean AUC over these targets, relative to independent targets, at most
-        (`Attacker.crossing`).
-
-        Only the AUC's: a TPR's is 1.
+        """Variance of the mean AUC over these targets, divided by that over independent targets, at
+        most. It is for the AUC alone: a TPR's is 1.
         """
-        return self.attacker.crossing if self.crossed else 1.0
+        return self.attacker.max_design_effect if self.targets_are_shadows else 1.0
 
     def learnt(self, target: State) -> Learnt:
-        """What the attacker has learnt from a target's shadows."""
-        return Learnt(self.attacker, self.helpers(target), self.permuted)
+        """The attack that is trained on a target's shadow models."""
+        return Learnt(self.attacker, self.shadows_of(target), self.permuted)
 
     def parents(self) -> Iterator[Step]:
         steps: dict[Step, None] = {}  # each once, in their order
-        for state in self.asked:
-            steps |= dict.fromkeys(self.attacker.asks(state))
-        if self.attacker.learns:
+        for state in self.states_read:
+            steps |= dict.fromkeys(self.attacker.required_steps(state))
+        if self.attacker.is_trained:
             steps |= dict.fromkeys(self.learnt(target) for target in self.targets)
         yield from steps
 
 
 def _samples(state: State) -> tuple[int, int | None, int]:
-    """What decides which samples a design speaks of: its pool, its test part and the draw."""
+    """The fields of a design that decide which samples it draws: pool, test part and seed."""
     design = state.training.design.drawn
     return design.pool, design.test, design.seed
 

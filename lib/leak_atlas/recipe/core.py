@@ -1,4 +1,8 @@
-"""What every recipe is: plain data with a content key."""
+"""Base classes of all recipes.
+
+A recipe describes a part of an experiment: plain data, whose key is the hash of its fields. A
+`Step` is a recipe whose result is stored under that key.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 from leak_atlas import BadInput
-from leak_atlas.engine import digests as code
+from leak_atlas.engine import digests
 from leak_atlas.engine.shapes import MOST, Within, is_number, shaped
 
 __all__ = [
@@ -26,12 +30,12 @@ __all__ = [
     "Within",
 ]
 
-Record = dict[str, Any]  # of a recipe, as JSON holds it
-KINDS: dict[str, type[Recipe]] = {}
-CODE = "own code"  # in a record; no field can have this name
+Record = dict[str, Any]  # the JSON object whose hash is a recipe's key
+KINDS: dict[str, type[Recipe]] = {}  # all recipe classes, by their names in records
+USER_CODE = "own code"  # entry of a record; no field can have this name
 
-# Counts "parameters", or "flops" of the forward pass of one sample, of a network (its data, its
-# model) from a part on.
+# count(quantity, data, model, part): the number of "parameters", or of "flops" of the forward pass
+# of one sample, of a network from a part to its end.
 Count = Callable[..., float]
 
 Whole = Annotated[int, Within(0)]
@@ -41,130 +45,136 @@ Share = Annotated[float, Within(0, 1)]
 
 
 class Field(NamedTuple):
-    """A declared field of a kind."""
+    """A declared field of a recipe class."""
 
     name: str
-    kind: Any  # its type, as declared
-    default: Any
+    type: Any
+    default: Any  # `dataclasses.MISSING`: none
     recorded: str  # its name in records
-    owners: tuple[str, ...]  # what it belongs to; (): all
+    applies_to: tuple[str, ...]  # kinds of data or architectures that have it; (): all
+
+    def has_default(self, value: Any) -> bool:
+        """Whether a value is the default."""
+        if self.default is dataclasses.MISSING:
+            return False
+        return value is self.default or bool(value == self.default)
 
 
 _FIELDS: dict[type, tuple[Field, ...]] = {}
 
 
 def fields_of(cls: type[Recipe]) -> tuple[Field, ...]:
-    """The fields of a kind. Looked up once: plans make recipes by the 100,000."""
+    """The fields of a recipe class. Cached, because a plan makes about 100,000 recipes."""
     if cls not in _FIELDS:
-        kinds = typing.get_type_hints(cls, include_extras=True)
+        types = typing.get_type_hints(cls, include_extras=True)
         declared = dataclasses.fields(cls)  # type: ignore[arg-type]
-        _FIELDS[cls] = tuple(_field(field, kinds[field.name]) for field in declared)
+        _FIELDS[cls] = tuple(_field(field, types[field.name]) for field in declared)
     return _FIELDS[cls]
 
 
-def _field(field: dataclasses.Field[Any], kind: Any) -> Field:
+def _field(field: dataclasses.Field[Any], declared_type: Any) -> Field:
     factory = field.default_factory
     default = factory() if callable(factory) else field.default
     recorded = field.metadata.get("recorded", field.name)
-    return Field(field.name, kind, default, recorded, field.metadata.get("owners", ()))
+    applies_to = field.metadata.get("applies_to", ())
+    return Field(field.name, declared_type, default, recorded, applies_to)
 
 
-def only_of(*owners: str, default: Any) -> Any:
-    """A field that belongs to some kinds of data or families of architectures alone."""
-    return dataclasses.field(default=default, metadata={"owners": owners})
+def field_for(*applies_to: str, default: Any) -> Any:
+    """A field that only some kinds of data, or some families of architectures, have."""
+    return dataclasses.field(default=default, metadata={"applies_to": applies_to})
 
 
-def misplaced(recipe: Recipe, owner: str) -> Field | None:
-    """The first field that is given, but belongs to other owners than this one, or None."""
+def first_inapplicable(recipe: Recipe, name: str) -> Field | None:
+    """The first field that differs from its default but does not apply to the data or the
+    architecture `name`. None if there is none.
+    """
     for field in fields_of(type(recipe)):
-        given = getattr(recipe, field.name) != field.default
-        if field.owners and given and not owner.startswith(field.owners):
+        applies = not field.applies_to or name.startswith(field.applies_to)  # "resnet": "resnet18"
+        if not applies and not field.has_default(getattr(recipe, field.name)):
             return field
     return None
 
 
-def refuse(*checks: tuple[object, str]) -> None:
-    """BadInput with the text of the first check that is true. A check is a condition and a text."""
-    for wrong, text in checks:
-        if wrong:
-            raise BadInput(text)
-
-
 @dataclass_transform(
-    frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, only_of)
+    frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, field_for)
 )
 class Recipe:
-    """Plain data with a content key; see the module's text. Every kind is a frozen dataclass,
-    without saying so.
+    """Base class of recipes: plain data with a key. Each subclass becomes a frozen dataclass,
+    without a decorator.
 
-    A kind or a field that has been renamed keeps its first name in records, so that keys stay:
-    `class Freeze(Edit, recorded="Hold")`, `field(metadata={"recorded": "first name"})`.
+    A class or a field that is renamed keeps its old name in records, so that stored results stay
+    valid: `class Freeze(Edit, recorded="Hold")`, `field(metadata={"recorded": "first name"})`.
     """
 
-    revision: ClassVar[int] = 1  # raised when the code of this kind changes what it computes
-    recorded: ClassVar[str]  # the kind's name in records
+    revision: ClassVar[int] = 1  # raise it when the code of this class computes other results
+    recorded: ClassVar[str]  # the name of the class in records
 
     def __init_subclass__(cls, recorded: str | None = None) -> None:
         cls.recorded = recorded or cls.__name__
-        taken = KINDS.get(cls.recorded)
-        if taken and code.in_library(taken.__module__) and not code.in_library(cls.__module__):
-            raise BadInput(
-                f"{cls.__name__} is the name of a kind of the library: give yours another name"
-            )
-        code.record_class(cls)
+        # a user's class must not take the name of a class of the library
+        registered = KINDS.get(cls.recorded)
+        of_library = registered and digests.in_library(registered.__module__)
+        if of_library and not digests.in_library(cls.__module__):
+            raise BadInput(f"{cls.__name__} exists in the library: give your class another name")
+        digests.record_class(cls)
         dataclasses.dataclass(frozen=True, eq=False)(cls)
         KINDS[cls.recorded] = cls
 
     def __post_init__(self) -> None:
-        for name, kind, *_ in fields_of(type(self)):
-            value = getattr(self, name)
-            fits = type(value) is kind and (kind not in MOST or is_number(value, kind))
+        for field in fields_of(type(self)):
+            value = getattr(self, field.name)
+            # checking and converting is slow, and most values have the declared type already
+            fits = type(value) is field.type and (
+                field.type not in MOST or is_number(value, field.type)
+            )
             if not fits:
-                owner = f"{type(self).__name__}.{name}"
-                object.__setattr__(self, name, shaped(value, kind, owner))
+                name = f"{type(self).__name__}.{field.name}"
+                object.__setattr__(self, field.name, shaped(value, field.type, name))
         self.verify()
 
     def verify(self) -> None:
-        """BadInput where fields contradict each other; asked whenever one is made."""
+        """For subclasses: raises BadInput if fields contradict each other. Called on creation."""
 
     def record(self) -> Record:
-        """Kind, revision and the fields that differ from their defaults; steps as their keys."""
+        """The JSON object that is hashed: class, revision, and the fields that differ from their
+        defaults. Steps are replaced by their keys.
+        """
         out: Record = {"kind": self.recorded}
         if self.revision != 1:
             out["revision"] = self.revision
-        for name, _, default, recorded, _ in fields_of(type(self)):
-            value = getattr(self, name)
-            if value is not default and (default is dataclasses.MISSING or value != default):
-                out[recorded] = _plain(value)
-        if own := code.source_digest(type(self)):
-            out[CODE] = own
+        for field in fields_of(type(self)):
+            value = getattr(self, field.name)
+            if not field.has_default(value):
+                out[field.recorded] = _as_json(value)
+        if user_code := digests.source_digest(type(self)):
+            out[USER_CODE] = user_code
         return out
 
-    def _held(self) -> Iterator[Recipe]:
+    def _children(self) -> Iterator[Recipe]:
         """The recipes in its fields."""
         for field in fields_of(type(self)):
             value = getattr(self, field.name)
-            parts = value if isinstance(value, tuple) else (value,)
-            yield from (part for part in parts if isinstance(part, Recipe))
+            values = value if isinstance(value, tuple) else (value,)
+            yield from (one for one in values if isinstance(one, Recipe))
 
     def within(self) -> Iterator[Recipe]:
-        """This recipe and all that stand in its fields, steps apart."""
+        """This recipe, the recipes in its fields, in their fields, and so on; without steps."""
         yield self
-        for part in self._held():
-            if not isinstance(part, Step):
-                yield from part.within()
+        for child in self._children():
+            if not isinstance(child, Step):
+                yield from child.within()
 
     def check_code(self) -> None:
-        """BadInput where what a user wrote for this recipe's kinds is not, in this process, what
-        its key holds.
-        """
+        """Raises BadInput if the user's code behind this recipe has changed since it was made."""
         if digest(self.record()) == self.key:
             return
-        own = [type(part).__name__ for part in self.within() if code.source_digest(type(part))]
+        classes = {type(part) for part in self.within()}
+        users = [cls.__name__ for cls in classes if digests.source_digest(cls)]
         raise BadInput(
-            f"{', '.join(own)}: its code is not the one that this recipe was made with: make the "
-            "recipe again; "
-            "class and functions stand in one file, or in cells above the recipe"
+            f"the code of {', '.join(sorted(users))} has changed since this recipe was made: make "
+            "the recipe again; a class and its functions belong in one file, or in cells above the "
+            "recipe"
         )
 
     @cached_property
@@ -182,32 +192,31 @@ Place = Literal["device", "host"]
 
 
 class Step(Recipe):
-    """Something that is computed and stored by its key."""
+    """A recipe that is computed, and whose result is stored under its key."""
 
-    stored: ClassVar[bool] = True  # False: it is made anew whenever it is needed
-    # "host": it runs on the CPU, wherever models are trained
-    place: ClassVar[Place] = "device"
+    stored: ClassVar[bool] = True  # False: it is computed again each time
+    place: ClassVar[Place] = "device"  # "host": on the CPU, even if models are trained on a GPU
 
     def parents(self) -> Iterator[Step]:
-        """The steps that must be there first."""
-        yield from (part for part in self._held() if isinstance(part, Step))
+        """The steps whose results this step reads."""
+        yield from (child for child in self._children() if isinstance(child, Step))
 
     def operations(self, count: Count) -> float:
-        """Floating point operations, forward and backward; what is cheap counts as nothing."""
+        """Number of floating point operations, forward and backward; 0 for cheap steps."""
         return 0.0
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     if isinstance(value, Step):
         return {"step": value.key}
     if isinstance(value, Recipe):
         return value.record()
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_as_json(item) for item in value]
     return value
 
 
 def digest(record: Record) -> str:
-    """The key of a recipe with this record: SHA-256 of its canonical JSON."""
+    """The key of a record: SHA-256 of its canonical JSON."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

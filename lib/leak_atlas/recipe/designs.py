@@ -11,7 +11,6 @@ from leak_atlas.recipe.core import (
     Recipe,
     Record,
     Whole,
-    refuse,
 )
 
 __all__ = [
@@ -38,7 +37,7 @@ class Design(Recipe):
     """
 
     # whether a row's members are members of some other rows, as online attacks need
-    meets: ClassVar[bool] = True
+    has_in_models: ClassVar[bool] = True
 
     pool: int = 1000  # samples from which members are drawn
     # held-out samples (accuracy, and RMIA's population); None: the whole test part
@@ -65,7 +64,7 @@ class Design(Recipe):
         return available if self.test is None else self.test
 
     def serve(self, kind: Recipe, roles: tuple[str, ...]) -> None:
-        """BadInput where the design has no samples of the roles that a kind looks at."""
+        """Raises BadInput if the design has no samples of the roles that a kind looks at."""
         for role in roles:
             if not getattr(self, role):
                 raise BadInput(
@@ -74,27 +73,25 @@ class Design(Recipe):
                 )
 
     def check(self, train: int, test: int) -> None:
-        """BadInput where the design does not fit a data set of `train` and `test` samples."""
+        """Raises BadInput if the design does not fit a data set of `train` and `test` samples."""
         name = type(self).__name__
         outside = self.dev * (not self.dev_inside) + self.reference
         more = f", dev {self.dev:,} and reference {self.reference:,}" if outside else ""
         tests = self.test or 0
-        refuse(
-            (
-                self.pool < 2 or self.pool % 2,
-                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2",
-            ),
-            (
-                self.pool + outside > train,
+        if self.pool < 2 or self.pool % 2:
+            raise BadInput(
+                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2"
+            )
+        if self.pool + outside > train:
+            raise BadInput(
                 f"{name}: a pool of {self.pool:,}{more} does not fit the {train:,} train samples; "
-                "ask for less",
-            ),
-            (
-                not 0 <= tests <= test,
+                "ask for less"
+            )
+        if not 0 <= tests <= test:
+            raise BadInput(
                 f"{name}.test: {tests:,} of {test:,} test samples; ask for 0 or more, or None for "
-                "all",
-            ),
-        )
+                "all"
+            )
 
     # whether dev samples are taken from each row's own part of the pool
     dev_inside: ClassVar[bool] = False
@@ -172,7 +169,7 @@ class VictimAttacker(Design):
     joined (`Data.joined`).
     """
 
-    meets: ClassVar[bool] = False
+    has_in_models: ClassVar[bool] = False
     dev_inside: ClassVar[bool] = True
 
     victims: Positive = 1

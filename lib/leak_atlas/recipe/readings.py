@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from leak_atlas import BadInput
-from leak_atlas.recipe.core import Count, Positive, Step, Whole, refuse
+from leak_atlas.recipe.core import Count, Positive, Step, Whole
 from leak_atlas.recipe.designs import Design
 from leak_atlas.recipe.steps import Signals, State, Train, mixed, readable
 from leak_atlas.recipe.subjects import Architecture, Data
@@ -121,8 +121,8 @@ class Anatomy(Step):
 
 
 class Cost(Step):
-    """Operations and memory of trainings from where they start (PPTP, Fig. 16), counted in two epochs
-    of each.
+    """Operations and memory of trainings from where they start (PPTP, Fig. 16), counted in two
+    epochs of each.
 
     Of what goes before a training nothing is in here: a chain costs the sum over its trainings.
     Result, each `(k,)`: `saved_bytes` for the backward pass of a step; `flops` of an epoch, and
@@ -139,7 +139,8 @@ class Cost(Step):
 
     def verify(self) -> None:
         fewest = min((one.schedule.epochs for one in self.of), default=0)
-        refuse((fewest < 2, "Cost takes one training or more, of two epochs or more"))
+        if fewest < 2:
+            raise BadInput("Cost takes one training or more, of two epochs or more")
 
     def parents(self) -> Iterator[Step]:
         for one in self.of:
@@ -225,14 +226,13 @@ class Sensitivity(Step):
     seed: Whole = 0
 
     def verify(self) -> None:
-        refuse(
-            (not self.eps > 0, f"Sensitivity.eps cannot be {self.eps}: give a positive one"),
-            (
-                self.of.training.data.kind == "text",
+        if not self.eps > 0:
+            raise BadInput(f"Sensitivity.eps cannot be {self.eps}: give a positive one")
+        if self.of.training.data.kind == "text":
+            raise BadInput(
                 "Sensitivity adds noise to numbers, and a text holds words: take images, bits or "
-                "numbers",
-            ),
-        )
+                "numbers"
+            )
 
     def operations(self, count: Count) -> float:
         """A number of noise costs 7 ns, a sample's generator 45 microseconds, as measured."""

@@ -59,7 +59,7 @@ class Original(NamedTuple):
 @dataclass(frozen=True)
 class Entry:
     """The facts about one data set; `lib/leak_atlas/recipe/registry.toml` tells more of its fields.
-    BadInput where they do not fit.
+    Raises BadInput if they do not fit.
     """
 
     name: str
@@ -126,7 +126,7 @@ class Entry:
 
 
 def _entry(name: str, table: dict[str, Any], classes: dict[str, list[str]]) -> Entry:
-    """One table of TOML as an entry; KeyError, TypeError or ValueError where it is none."""
+    """One table of TOML as an entry; raises KeyError, TypeError or ValueError if it is none."""
     values = table | {"name": name}
     for field in {"files", "downloads"} & set(table):
         values[field] = [File(*map(str, row)) for row in table[field]]

@@ -31,9 +31,9 @@ class Window(Sampling):
     order: Literal["high-to-low", "low-to-high"] = "low-to-high"  # of the scores
 
     def visits(self, members: int, epochs: int) -> list[int]:
-        found = [0] * members
+        count = [0] * members
         for epoch in range(epochs):
             start = self.step * epoch
             for rank in range(start, min(start + self.width, members)):
-                found[rank] += 1
-        return found
+                count[rank] += 1
+        return count

@@ -15,7 +15,6 @@ from leak_atlas.recipe.core import (
     Share,
     Step,
     Whole,
-    refuse,
 )
 from leak_atlas.recipe.criteria import Criterion, Taylor, Vulnerability
 from leak_atlas.recipe.designs import Design
@@ -234,38 +233,28 @@ class Train(State):
         name = type(self.objective).__name__
         by_sample = self.objective.by_sample
         ranked = self.sampling is not None or self.objective.ranked
-        refuse(
-            (
-                self.schedule.augment and self.data.kind != "images",
-                f"only images are augmented: leave augment out with {self.data.name}",
-            ),
-            (
-                bool(self.teachers) != self.objective.taught,
+        if self.schedule.augment and self.data.kind != "images":
+            raise BadInput(f"only images are augmented: leave augment out with {self.data.name}")
+        if bool(self.teachers) != self.objective.taught:
+            raise BadInput(
                 "teachers and Distillation() come together: train(schedule, Distillation(), "
-                "teachers=...)",
-            ),
-            (
-                any(teacher.training.data != self.data for teacher in self.teachers),
-                "teachers need the same data as their student",
-            ),
-            (
-                self.schedule.patience is not None and not self.design.dev,
-                "a schedule with a patience needs samples to look at: give the design a dev set",
-            ),
-            (
-                ranked != (self.ranking is not None),
+                "teachers=...)"
+            )
+        if any(teacher.training.data != self.data for teacher in self.teachers):
+            raise BadInput("teachers need the same data as their student")
+        if self.schedule.patience is not None and not self.design.dev:
+            raise BadInput(
+                "a schedule with a patience needs samples to look at: give the design a dev set"
+            )
+        if ranked != (self.ranking is not None):
+            raise BadInput(
                 "a ranking comes with a sampling schedule or RMR(), and they with it: "
-                "train(schedule, ..., ranking=...)",
-            ),
-            (
-                self.sampling and by_sample,
-                f"{name} draws its own batches: train without a sampling schedule",
-            ),
-            (
-                self.schedule.sharpness and by_sample,
-                f"{name} clips each sample's gradient: train with sharpness 0",
-            ),
-        )
+                "train(schedule, ..., ranking=...)"
+            )
+        if self.sampling and by_sample:
+            raise BadInput(f"{name} draws its own batches: train without a sampling schedule")
+        if self.schedule.sharpness and by_sample:
+            raise BadInput(f"{name} clips each sample's gradient: train with sharpness 0")
         if by_sample and self.model.shares_statistics:
             of_a_user = "where it has none, let its class say shares_statistics = False"
             remedy = "take norm='group'" if isinstance(self.model, Model) else of_a_user
@@ -297,13 +286,13 @@ class Train(State):
     def visits(self) -> float:
         """Samples that it learns from, over all epochs."""
         epochs = self.schedule.epochs
-        found = float(self.members * self.schedule.epochs)
+        samples = float(self.members * self.schedule.epochs)
         if self.sampling is not None:
             of_a_class = self.members // self.data.classes
-            found = self.data.classes * sum(self.sampling.visits(of_a_class, epochs))
+            samples = self.data.classes * sum(self.sampling.visits(of_a_class, epochs))
         if self.objective.batches is not None:
-            found = min(found, self.objective.batches * self.schedule.batch * epochs)
-        return found
+            samples = min(samples, self.objective.batches * self.schedule.batch * epochs)
+        return samples
 
     def operations(self, count: Count) -> float:
         objective = self.objective
@@ -628,7 +617,7 @@ class Signals(Step):
 
 
 def readable(data: Data, model: Architecture) -> None:
-    """BadInput where an architecture does not read this kind of data."""
+    """Raises BadInput if an architecture does not read this kind of data."""
     if data.kind not in model.reads:
         kinds = " and ".join(model.reads)
         of_a_user = f"if it can read them, write reads = ({data.kind!r},) in its class"
@@ -639,7 +628,7 @@ def readable(data: Data, model: Architecture) -> None:
 
 
 def mixed(state: State, who: str) -> None:
-    """BadInput where a state's row trains on its whole pool, so that there are no non-members."""
+    """Raises BadInput if a state's row trains on its whole pool, so that there are no non-members."""
     design = state.training.design
     row = state.training.row
     if state.members == getattr(design, "judged", design.pool):
@@ -650,7 +639,7 @@ def mixed(state: State, who: str) -> None:
 
 
 def filtered(model: Architecture, who: str) -> None:
-    """BadInput where an architecture has no convolutions with norms."""
+    """Raises BadInput if an architecture has no convolutions with norms."""
     if not isinstance(model, Model) or not model.name.startswith(NORMED):
         raise BadInput(
             f"{who} needs convolutions with norms behind them, unlike a {model.description}: take "

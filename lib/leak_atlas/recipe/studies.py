@@ -168,10 +168,10 @@ class PruningStudy(Study):
         self, variants: Mapping[Hashable, Population], queries: int
     ) -> dict[Hashable, tuple[Sensitivity, ...]]:
         """How far `queries` noisy copies move each target of each variant."""
-        found = {}
+        steps = {}
         for variant, population in variants.items():
-            found[variant] = self.target_networks(population).sensitivity(queries)
-        return found
+            steps[variant] = self.target_networks(population).sensitivity(queries)
+        return steps
 
 
 @dataclass(frozen=True, kw_only=True)

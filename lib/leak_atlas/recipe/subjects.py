@@ -14,8 +14,8 @@ from leak_atlas.recipe.core import (
     Record,
     Whole,
     Within,
-    misplaced,
-    only_of,
+    field_for,
+    first_inapplicable,
 )
 
 __all__ = ["Architecture", "Augment", "Data", "Model", "Schedule"]
@@ -29,10 +29,10 @@ class Data(Recipe):
 
     name: str = "fashion-mnist-small"
     # side of the image after area resize; None leaves it as it is
-    pixels: Positive | None = only_of("images", default=None)
+    pixels: Positive | None = field_for("images", default=None)
     # of the vocabulary, padding (0) and unknown ones (1) included
-    words: Annotated[int, Within(3)] = only_of("text", default=10_000)
-    length: Positive = only_of("text", default=64)  # words kept of each sample
+    words: Annotated[int, Within(3)] = field_for("text", default=10_000)
+    length: Positive = field_for("text", default=64)  # words kept of each sample
     joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part remains
     # each part's labels permuted among its samples: nothing can be learnt but by heart
     permuted: bool = field(default=False, metadata={"recorded": "dealt"})
@@ -41,10 +41,10 @@ class Data(Recipe):
 
     def verify(self) -> None:
         entry = registry.find(self.name)
-        wrong = misplaced(self, entry.kind)
+        wrong = first_inapplicable(self, entry.kind)
         if wrong:
             raise BadInput(
-                f"{self.name} holds {entry.kind}, not {wrong.owners[0]}: leave {wrong.name} out"
+                f"{self.name} holds {entry.kind}, not {wrong.applies_to[0]}: leave {wrong.name} out"
             )
         if self.pixels and self.pixels > entry.shape[0]:
             raise BadInput(
@@ -118,27 +118,27 @@ class Model(Architecture):
     # channels of stage 1 (WRN: 16 k), DenseNet: of the stem; ViT: of a head; fc: units of layer 1
     width: Positive = 64
     # 3x3 convolution, without or with 3x3/2 max-pool
-    stem: Literal["conv3", "conv3-pool"] = only_of("resnet", "densenet", default="conv3")
+    stem: Literal["conv3", "conv3-pool"] = field_for("resnet", "densenet", default="conv3")
     # 1, 2, 4: the stage-4 map is as wide as stage 3's, half, a quarter
-    stage4_stride: Positive = only_of("resnet", default=2)
+    stage4_stride: Positive = field_for("resnet", default=2)
     # output channels of stage 4; None: eight (bottlenecks: 32) times the width
-    stage4_channels: Positive | None = only_of("resnet", "vgg", "atm", default=None)
+    stage4_channels: Positive | None = field_for("resnet", "vgg", "atm", default=None)
     # output channels of stage 3; None: four (16; ATM: five) times
-    stage3_channels: Positive | None = only_of("resnet", "vgg", "atm", default=None)
+    stage3_channels: Positive | None = field_for("resnet", "vgg", "atm", default=None)
     # ViT: side of its patches, pixels; ATM, 1, 2, 4: stride of the 7x7 patch embedding
-    patch: Positive = only_of("atm", "vit", default=4)
+    patch: Positive = field_for("atm", "vit", default=4)
     # of all with BatchNorm; GroupNorm shares no statistics among samples, as DP-SGD needs
-    norm: Literal["batch", "group"] = only_of(*NORMED, default="batch")
+    norm: Literal["batch", "group"] = field_for(*NORMED, default="batch")
     # Xavier normal, biases zero: PPB's published code, of every architecture
     init: Literal["own", "xavier"] = "own"
     # between the two convolutions of a block; the paper has 0 and .3
-    dropout: Annotated[float, Within(0, 0.99)] = only_of("wrn", default=0.0)
+    dropout: Annotated[float, Within(0, 0.99)] = field_for("wrn", default=0.0)
 
     def verify(self) -> None:
-        wrong = misplaced(self, self.name)
+        wrong = first_inapplicable(self, self.name)
         if wrong:
             raise BadInput(
-                f"{wrong.name} belongs to the {' and '.join(wrong.owners)} architectures: leave "
+                f"{wrong.name} belongs to the {' and '.join(wrong.applies_to)} architectures: leave "
                 f"it out of a {self.name}"
             )
         if self.name in ("densenet121", "fc") and self.width % 2:

@@ -48,8 +48,8 @@ def reproduce(
     """Executes the notebooks of a profile, or only shows the plan; the exit code.
 
     0: all were executed. FAILED: a notebook failed. BAD: some cannot be planned. The others are
-    executed anyway. `names` are names of notebooks, their beginnings or patterns; none: all. `extra`
-    replaces parameters. Notebooks run on this machine, wherever models are trained.
+    executed anyway. `names` are names of notebooks, their beginnings or patterns; none: all.
+    `extra` replaces parameters. Notebooks run on this machine, wherever models are trained.
     """
     if not paths.CLONED:
         raise BadInput("reproduce needs the notebooks: run it in a clone of the repository")
@@ -68,9 +68,9 @@ def reproduce(
         return _failures(errors, BAD)
 
     folder = paths.runs(run_name(profile, extra))
-    files.folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
+    files.make_folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
     if todo.jobs:  # a store that has everything may be one that only others write
-        files.folder(paths.store(), "LEAK_ATLAS_STORE moves it")
+        files.make_folder(paths.store(), "LEAK_ATLAS_STORE moves it")
     size = where.workers or os.cpu_count() or 1
     if todo.jobs and not where.elsewhere:  # trainings need this machine's cores too
         size = max(1, size // 2)
@@ -92,15 +92,17 @@ def executing(processes: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def audit(page: Path, given: Given) -> Any:
-    """Executes the notebook that audits logits to `page`.ipynb, with its page; BadInput if it fails."""
-    files.folder(page.parent, "LEAK_ATLAS_OUTPUTS moves it")
+    """Executes the notebook that audits logits to `page`.ipynb, with its page; BadInput if it
+    fails.
+    """
+    files.make_folder(page.parent, "LEAK_ATLAS_OUTPUTS moves it")
     notebook = Notebook(page.name, paths.NOTEBOOKS / "own" / "audit_my_logits.py")
     with executing(1) as pool:
         error = _error(pool.submit(execute, page.parent, notebook, given, True))
     if error:
         raise BadInput(f"{error}; {page}.ipynb has how far it came")
     contents.index(page.parent)
-    return files.notebook(page.with_name(f"{page.name}.ipynb"))
+    return files.read_notebook(page.with_name(f"{page.name}.ipynb"))
 
 
 def _error(execution: Future[str]) -> str:
@@ -140,7 +142,7 @@ def planned(
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Inside, no other batch writes into a run's folder; BadInput where one does.
+    """Inside, no other batch writes into a run's folder; raises BadInput if one does.
 
     A lock ends with the process that holds it.
     """
@@ -256,7 +258,7 @@ def note(
     path = folder / f"{notebook.name}.run.json"
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, json.dumps(entry, indent=1))
+        files.write_text(path, json.dumps(entry, indent=1))
 
 
 def _sizes(notebook: Notebook, given: Given) -> str:
@@ -343,6 +345,6 @@ def _publish(folder: Path, notebook: Notebook, final: Path) -> None:
     from leak_atlas import report
 
     if folder.name != contents.OWN:
-        claims = report.claims_of(files.notebook(final))
-        files.write(final.with_suffix(".claims.json"), json.dumps(claims, indent=1))
+        claims = report.claims_of(files.read_notebook(final))
+        files.write_text(final.with_suffix(".claims.json"), json.dumps(claims, indent=1))
     report.write_page(folder, notebook.name, notebook.title)

@@ -58,15 +58,15 @@ def entries(run_folder: Path) -> Rows:
     """What became of each notebook of a run, with its claims: its `*.run.json` and its
     `*.claims.json`.
     """
-    found = []
+    all_entries = []
     for path in run_folder.rglob("*.run.json"):
-        entry = files.from_json(files.text(path), path, Row)
+        entry = files.read_json(path, Row)
         judged = path.with_name(path.name.replace(".run.json", ".claims.json"))
         entry["claims"] = []
         if entry["status"] == "executed" and judged.exists():
-            entry["claims"] = files.from_json(files.text(judged), judged, Rows)
-        found.append(entry)
-    return sorted(found, key=_order)
+            entry["claims"] = files.read_json(judged, Rows)
+        all_entries.append(entry)
+    return sorted(all_entries, key=_order)
 
 
 def _folder(entry: Entry) -> str:
@@ -90,9 +90,9 @@ def index(run_folder: Path) -> None:
     """Writes `index.html`, which needs nothing but the pages, and `index.md`, both whole or not at
     all, and the glossary of the pages.
     """
-    found = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
+    shown = [_placed(entry, run_folder, run_folder.name) for entry in entries(run_folder)]
     for kind in ("html", "md"):
-        files.write(run_folder / f"index.{kind}", _contents(found, run_folder.name, kind))
+        files.write_text(run_folder / f"index.{kind}", _contents(shown, run_folder.name, kind))
     _write_glossary(run_folder)
 
 
@@ -102,7 +102,7 @@ def _write_glossary(place: Path) -> None:
 
     if words().exists():
         text = Markup(markdown2html(words().read_text()))
-        files.write(place / GLOSSARY, drawn("glossary.html", words=text, style=style()))
+        files.write_text(place / GLOSSARY, drawn("glossary.html", words=text, style=style()))
 
 
 def _placed(entry: Entry, folder: Path, profile: str, inside: str = "") -> Row:
@@ -209,9 +209,9 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
             continue
         name = entry["notebook"]
         glossary = "../" * (3 + name.count("/")) + "docs/glossary.md"
-        node = clean(files.notebook(run_folder / f"{name}.ipynb"), glossary)
+        node = clean(files.read_notebook(run_folder / f"{name}.ipynb"), glossary)
         (place / name).parent.mkdir(parents=True, exist_ok=True)
-        files.write(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
+        files.write_text(place / f"{name}.ipynb", nbformat.writes(node) + "\n")
         packet = live.packet(run_folder / f"{name}.ipynb")
         if packet.exists():
             shutil.copy(packet, live.packet(place / f"{name}.ipynb"))
@@ -223,13 +223,15 @@ def publish(run_folder: Path, reports_folder: Path) -> list[str]:
             "them"
         )
     listed = sorted(known.values(), key=_order)
-    files.write(place / "results.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n")
+    files.write_text(
+        place / "results.json", json.dumps(listed, indent=1, ensure_ascii=False) + "\n"
+    )
     shown = []
     for entry in listed:
-        node = files.notebook(place / f"{entry['notebook']}.ipynb")
+        node = files.read_notebook(place / f"{entry['notebook']}.ipynb")
         mark = {"earlier": earlier(node, entry["notebook"])}
         shown.append(_placed(entry, place, profile) | mark)
-    files.write(place / "index.md", _contents(shown, profile, "md"))
+    files.write_text(place / "index.md", _contents(shown, profile, "md"))
     if picture := _overview(place):
         (place / OVERVIEW).write_bytes(picture)
     return published
@@ -242,7 +244,7 @@ def _overview(place: Path) -> bytes:
     report = place / f"{SHOWN}.ipynb"
     if not report.exists():
         return b""
-    data, _ = pictures(files.notebook(report))[0]
+    data, _ = pictures(files.read_notebook(report))[0]
     return base64.b64decode(data["image/png"])
 
 
@@ -251,35 +253,35 @@ def _published(place: Path) -> Rows:
     path = place / "results.json"
     if not path.exists():
         return []
-    found = files.from_json(files.text(path), path, Rows)
-    return [entry for entry in found if (place / f"{entry['notebook']}.ipynb").exists()]
+    reports = files.read_json(path, Rows)
+    return [entry for entry in reports if (place / f"{entry['notebook']}.ipynb").exists()]
 
 
 def published(reports_folder: Path) -> Rows:
     """The published reports of all profiles, each with its `profile`, notebook by notebook."""
     places = sorted(path for path in reports_folder.glob("*") if path.is_dir())
-    found = [entry | {"profile": place.name} for place in places for entry in _published(place)]
+    reports = [entry | {"profile": place.name} for place in places for entry in _published(place)]
     # What a reader can repeat in minutes comes first.
-    return sorted(found, key=lambda entry: (*_order(entry), entry["profile"] != "quick"))
+    return sorted(reports, key=lambda entry: (*_order(entry), entry["profile"] != "quick"))
 
 
 def site(reports_folder: Path, place: Path) -> list[str]:
     """Every published report of all profiles as a page, under one index that filters and searches,
     in a new `place`.
 
-    It needs no server and no network. Returns the pages. BadInput where nothing is published.
+    It needs no server and no network. Returns the pages. Raises BadInput if nothing is published.
     """
-    found = published(reports_folder)
-    if not found:
+    reports = published(reports_folder)
+    if not reports:
         raise BadInput("no report is published yet; `make reproduce report` makes some")
     draft = place.with_name(f".{place.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     try:
         shutil.copytree(reports_folder, draft)
         with ProcessPoolExecutor(min(os.cpu_count() or 1, 4), get_context("spawn")) as pool:
-            pages = [pool.submit(_report_page, draft, entry) for entry in found]
+            pages = [pool.submit(_report_page, draft, entry) for entry in reports]
             shown = [page.result() for page in pages]
-        files.write(draft / "index.html", _contents(shown, "", "html"))
+        files.write_text(draft / "index.html", _contents(shown, "", "html"))
         _write_glossary(draft)
         shutil.rmtree(place, ignore_errors=True)
         draft.replace(place)
@@ -297,16 +299,16 @@ def _report_page(place: Path, entry: Entry) -> Row:
 
 def results_table(reports_folder: Path) -> str:
     """What every published page answers, by paper and profile, as markdown for docs/findings.md."""
-    found = [
+    entries_shown = [
         _placed(entry, reports_folder, entry["profile"])
         for entry in published(reports_folder)
         if entry["claims"]
     ]
-    groups = groupby(_questions(found), _group)
+    groups = groupby(_questions(entries_shown), _group)
     return drawn(
         "results.md",
         groups={name: list(each) for name, each in groups},
-        profiles=list(dict.fromkeys(entry["profile"] for entry in found)),
+        profiles=list(dict.fromkeys(entry["profile"] for entry in entries_shown)),
         **LEGEND,
         **WORDS,
     )
@@ -317,4 +319,4 @@ def refresh(document: Path, table: str) -> None:
     begin, end = MARKS
     before, _, rest = document.read_text().partition(begin)
     _, _, after = rest.partition(end)
-    files.write(document, f"{before}{begin}\n{table}\n{end}{after}")
+    files.write_text(document, f"{before}{begin}\n{table}\n{end}{after}")

@@ -1,14 +1,18 @@
-"""Figures: what the papers draw, and each number with its interval.
+"""Figures of all reports. Every number is drawn with its 95 % interval.
 
-Every function takes arrays or a table (a DataFrame or a list of rows) and returns one finished
-Figure whose title is the finding. A column may hold Estimates, or plain numbers with their interval
-in columns `low` and `high`. Colour never stands alone: series differ in marker and line style too.
-A hue that is a quantity (channels, depth, epoch) gets sequential colours, a hue that is a name gets
-categorical ones.
+A function takes arrays or a table (a DataFrame or a list of rows) and returns one finished Figure.
+Its title is the finding. `labels` are its `title`, `xlabel` and `ylabel`. A column of a table may
+hold Estimates, or plain numbers with their interval in columns `low` and `high`. Series differ in
+colour, marker and line style. A hue that is a quantity (channels, depth, epoch) gets sequential
+colours, a hue that is a name gets categorical ones.
 
-All go through `draw`: into each panel it puts a *mark* (`points`, `band`, `steps`, `stairs`, ...:
-how a series looks on axes) for each series. A new figure is a call of `draw`, a new look a new
-mark.
+All functions call `draw`, with *layers*. A layer is a table and a *mark*: a function that draws one
+series on axes. For a new figure call `draw`; for a new way to draw a series write a mark. Columns
+that marks read:
+
+- `_x`, `_y`: the values;
+- `_x_low`, `_x_high`, `_y_low`, `_y_high`: the ends of their intervals;
+- `_at`: the position of a name on an axis of names (see `add_positions`).
 """
 
 from __future__ import annotations
@@ -59,14 +63,16 @@ __all__ = [
 Mark: TypeAlias = Callable[["Axes", pd.DataFrame, Look], None]
 Column: TypeAlias = str | None
 Notes: TypeAlias = Mapping[Any, str] | None
-SEEN = ("seen by both", "seen only by M_all")
 SCALES = ("linear axes", "logarithmic axes")  # of a ROC curve
-FPR, TPR = "FPR of a sample", "TPR of a sample"  # of a plane
-CENTRE = "#d1550b"  # the one warm colour beside those of a plane
-CELLS, FINEST = 40, 64  # along an axis of a plane; at most so many where rates are counted
-GREY = {None: Look("", QUIET, "o", "-")}  # of a layer that has no series
-# no difference
-GUESS: Style = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
+FPR, TPR = "FPR of a sample", "TPR of a sample"  # axes of a vulnerability plane
+CENTRE_COLOUR = "#d1550b"
+CELLS = 40  # along an axis of a plane
+MAX_CELLS = 64  # the same, if rates are multiples of 1 / networks
+CONTINUOUS = 1000  # more networks than anyone trains: such rates are no such multiples
+FEWEST_LEVELS = 8  # fewer different rates do not show the number of networks
+NO_SERIES = {None: Look("", QUIET, "o", "-")}  # the look of a layer without series: grey
+NO_DIFFERENCE = "no difference"  # label of most reference lines
+REFERENCE: Style = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
 HOLLOW: Style = {
     "markerfacecolor": "none",
     "markeredgewidth": 1.5,
@@ -89,7 +95,7 @@ def intervals(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 
 def points(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """Numbers `_x`, `_y` with their intervals, joined by the look's dash."""
+    """The values with their intervals, joined by a line in the look's dash."""
     intervals(ax, rows, look)
     ax.plot(
         rows["_x"],
@@ -105,7 +111,7 @@ def points(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 
 def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """A line over `_x`, in the band of its intervals; a single number has a marker."""
+    """A line over `_x` with a band for its intervals; a single value has a marker."""
     if len(rows) == 1:
         points(ax, rows, look)
         return
@@ -114,12 +120,11 @@ def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     ax.plot(rows["_x"], rows["_y"], color=look.colour, linestyle=look.dash, label=look.label)
 
 
-def steps(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """What two seeds on the same data differ by: a grey step for each interval."""
-    tall = rows["_y_high"] - rows["_y_low"]
+def chance_bars(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """Grey bars over the intervals: by how much two seeds on the same data differ."""
     ax.bar(
         rows["_x"],
-        tall,
+        rows["_y_high"] - rows["_y_low"],
         width=0.9,
         bottom=rows["_y_low"],
         color=FLOOR,
@@ -129,8 +134,8 @@ def steps(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 
 def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """A distribution: shares `_y` of bins of equal width that begin at `_x`; an outline where the
-    dash is "none".
+    """A histogram: bins of equal width start at `_x` and have the share `_y`. A look without a line
+    (dash "none") gives an outline, others are filled.
     """
     outline = look.dash == "none"
     starts = rows["_x"].to_numpy()
@@ -145,8 +150,8 @@ def stairs(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     )
 
 
-def upright(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """A line across the panel at a series' mean `_x`: dashed for the outline."""
+def mean_line(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """A vertical line at the series' mean `_x`: dashed for an outline."""
     outline = look.dash == "none"
     ax.axvline(
         rows["_x"].iloc[0],
@@ -157,8 +162,8 @@ def upright(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     )
 
 
-def hollow(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """Numbers that a paper prints: bare, hollow markers."""
+def paper_values(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """A paper's numbers: hollow markers without intervals."""
     ax.plot(
         rows["_x"],
         rows["_y"],
@@ -170,7 +175,7 @@ def hollow(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     )
 
 
-# ---------------------------------------------------------------- the engine
+# ---------------------------------------------------------------- panels, layers and legend
 
 
 def draw(
@@ -183,62 +188,65 @@ def draw(
     widest: int = 4,
     share: bool = False,
     width: float = sheet.WIDTH,
-    dress: Callable[[Any, Axes], None],
+    format_axes: Callable[[Any, Axes], None],
     notes: Notes = None,
-    null: float | None = None,
-    level: str = "no difference",
-    words: Mapping[str, str] | None = None,
+    reference: float | None = None,
+    reference_label: str = NO_DIFFERENCE,
+    labels: Mapping[str, str] | None = None,
 ) -> Sheet:
-    """One panel for each value of `facet`, in it the marks of all layers, series by series.
+    """One panel for each value of `facet`. A panel has the marks of all layers, series by series.
 
-    A layer is a table and its mark; one without the column `hue` is drawn in quiet grey. `dress` gives a panel its scales and limits, `notes` a quiet line above.
-    `null` is the y that means "no difference", or what `level` says. A key above names the series.
-    `words` are what the figure says beside its numbers: its title, which is the finding, xlabel and
-    ylabel.
+    A layer without the column `hue` is grey. `format_axes(panel, ax)` sets scales and limits,
+    `notes` are lines of text above panels, by panel. `reference` is the y of a dashed line, with
+    its label. The legend stands above all panels. `height` (of a panel) and `width` are in inches.
     """
     first = layers[0][0]
     looks = looks or looks_of(levels(first, hue))
     grid, fig = sheet.panels_of(levels(first, facet), height, widest, share, width)
     fig.numbers = sheet.numbers(*(table for table, _ in layers))
-    key: Style = {}
+    legend: Style = {}
     for panel, ax in grid.items():
         for table, mark in layers:
-            here = only(table, facet, panel)
+            in_this_panel = only(table, facet, panel)
             has_series = hue is None or hue in table
-            for name, look in (looks if has_series else GREY).items():
-                rows = only(here, hue, name)
+            series = looks if has_series else NO_SERIES
+            for name, look in series.items():
+                rows = only(in_this_panel, hue, name)
                 if len(rows):
                     mark(ax, rows, look)
-        dress(panel, ax)
+        format_axes(panel, ax)
         if notes and notes.get(panel):
             sheet.note_above(ax, notes[panel])
-        if null is not None:
-            ax.axhline(null, label=f"{level} ({null:.3g})", **GUESS)
+        if reference is not None:
+            ax.axhline(reference, label=f"{reference_label} ({reference:.3g})", **REFERENCE)
         for artist, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            key.setdefault(label, artist)
-    sheet.finish(fig, key, **(words or {}))
+            legend.setdefault(label, artist)
+    sheet.finish(fig, legend, **(labels or {}))
     return fig
 
 
-def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> list[str]:
-    """Puts each row at its place `_at` on an axis of names, `room` inches long; returns the names.
+def add_positions(
+    tables: Sequence[pd.DataFrame], x: str, hue: Column, axis_inches: float
+) -> list[str]:
+    """Adds the column `_at` to each table, in place: the position of a row's name `x` on an axis of
+    names. Returns the names.
 
-    Series of the first frame stand side by side, a tenth of an inch apart, where intervals would
-    cover each other; all of them within 0.6 of the way to the next name.
+    Where intervals of the first table would cover each other, its series are shifted by .1 inch
+    each, and all together by at most .6 of the way to the next name.
     """
-    first = frames[0]
-    parts = levels(first, x)
+    first = tables[0]
+    names = levels(first, x)
     series = levels(first, hue)
-    apart = 0.0  # of the way to the next name
+    gap = 0.0  # between two series, as a share of the way to the next name
     if (first["_y_high"] > first["_y_low"]).any():
-        apart = min(0.1 * len(parts) / room, 0.6 / len(series))
-    middle = (len(series) - 1) / 2
-    aside = {name: (number - middle) * apart for number, name in enumerate(series)}
-    for frame in frames:
-        frame["_at"] = frame[x].map(parts.index).astype(float)
-        if hue in frame:
-            frame["_at"] += frame[hue].map(aside).astype(float)
-    return [str(part) for part in parts]
+        gap = min(0.1 * len(names) / axis_inches, 0.6 / len(series))
+    centre = (len(series) - 1) / 2
+    shift = {name: (number - centre) * gap for number, name in enumerate(series)}
+    for table in tables:
+        table["_at"] = table[x].map(names.index).astype(float)
+        if hue in table:
+            table["_at"] += table[hue].map(shift).astype(float)
+    return [str(name) for name in names]
 
 
 # ---------------------------------------------------------------- distributions
@@ -246,69 +254,79 @@ def places(frames: Sequence[pd.DataFrame], x: str, hue: Column, room: float) -> 
 
 def histograms(
     panels: Mapping[Any, tuple[NDArray, NDArray]],
-    names: Sequence[str] = SEEN,
+    names: Sequence[str],
     notes: Notes = None,
     *,
     log: bool = False,
-    **words: str,
+    **labels: str,
 ) -> Sheet:
-    """Two laid-over distributions per panel; bins are common to a panel. Keys `(row, column)` make
-    a grid.
+    """Two overlaid histograms in each panel, with the same bins. Keys `(row, column)` make a grid
+    of panels.
 
-    A note (an AUC with its interval, say) stands above its panel. The farthest 0.1 % are counted in
-    the last bin. With `log`, for what is rare, shares stand on a logarithmic axis, common to all
-    panels, a line stands at each mean, and bins are common to a column of the grid.
+    `names` are those of the two distributions, `notes` lines of text above panels, by panel. Values
+    above the 99.9th percentile count in the last bin. With `log` (for rare values) the shares have
+    a logarithmic axis for all panels, each mean has a vertical line, and the panels of a column
+    have the same bins.
     """
-    counted, averages = [], []
+    counted, means = [], []
     for panel, pair in panels.items():
-        column = panel[1] if log and isinstance(panel, tuple) else None
-        alike = [each for key, each in panels.items() if column and key[1] == column]
-        found = shares(pair, names, alike or [pair])
-        counted.append(found.assign(panel=[panel] * len(found)))
+        rows = histogram_rows(pair, names, same_bins(panels, panel) if log else [pair])
+        counted.append(rows.assign(panel=[panel] * len(rows)))
         for name, values in zip(names, pair, strict=True):
-            averages.append({"panel": panel, "who": name, "_x": float(np.mean(values))})
+            means.append({"panel": panel, "who": name, "_x": float(np.mean(values))})
     table = pd.concat(counted)
     heights = table.loc[table["_y"] > 0, "_y"]
 
-    def scaled(panel: Any, ax: Axes) -> None:
+    def logarithmic(panel: Any, ax: Axes) -> None:
         ax.set(yscale="log", ylim=(heights.min() / 1.5, heights.max() * 1.5))
         ax.locator_params(axis="x", nbins=4)
 
-    layers: list[tuple[pd.DataFrame, Mark]] = [(table, stairs), (pd.DataFrame(averages), upright)]
+    layers: list[tuple[pd.DataFrame, Mark]] = [(table, stairs)]
+    if log:
+        layers.append((pd.DataFrame(means), mean_line))
     return draw(
-        layers if log else layers[:1],
-        looks=outlined(names),
+        layers,
+        looks=filled_and_outline(names),
         hue="who",
         facet="panel",
         height=1.75,
         notes=notes,
-        dress=scaled if log else bare,
-        words={"xlabel": "normalised feature distance", "ylabel": "share of samples", **words},
+        format_axes=logarithmic if log else hide_y_axis,
+        labels={"ylabel": "share of samples", **labels},
     )
 
 
-def outlined(names: Sequence[str]) -> dict[str, Look]:
+def same_bins(
+    panels: Mapping[Any, tuple[NDArray, NDArray]], panel: Any
+) -> list[tuple[NDArray, NDArray]]:
+    """The distributions of the panels in a panel's column; without columns its own."""
+    if not isinstance(panel, tuple):
+        return [panels[panel]]
+    return [pair for key, pair in panels.items() if key[1] == panel[1]]
+
+
+def filled_and_outline(names: Sequence[str]) -> dict[str, Look]:
     """The looks of two distributions: the first is filled, the second an outline."""
     looks = looks_of(names)
-    known, new = names
-    looks[known] = looks[known]._replace(colour=sheet.FAINT)
-    looks[new] = looks[new]._replace(dash="none")
+    first, second = names
+    looks[first] = looks[first]._replace(colour=sheet.FAINT)
+    looks[second] = looks[second]._replace(dash="none")
     return looks
 
 
-def shares(
-    pair: Sequence[NDArray], names: Sequence[str], every_pair: Sequence[Sequence[NDArray]]
+def histogram_rows(
+    pair: Sequence[NDArray], names: Sequence[str], range_of: Sequence[Sequence[NDArray]]
 ) -> pd.DataFrame:
-    """What `stairs` draws of two sets of values, named in the column `who`; bins reach over all
-    pairs of `every_pair`.
+    """The rows that `stairs` draws of two sets of values: `who`, `_x` (start of a bin) and `_y`
+    (share of the values). Bins cover the values of all pairs in `range_of`.
     """
-    flat = [np.ravel(values) for values in chain.from_iterable(every_pair)]
-    both = np.concatenate(flat)
+    flat = [np.ravel(values) for values in chain.from_iterable(range_of)]
+    together = np.concatenate(flat)
     low, high = 0.0, 1.0
-    if both.size:
-        low, high = np.quantile(both, [0.0, 0.999])
+    if together.size:
+        low, high = np.quantile(together, [0.0, 0.999])
     fewest = min(map(np.size, pair))
-    bins = int(np.clip(np.sqrt(fewest) * 1.1, 8, 40))
+    bins = int(np.clip(np.sqrt(fewest) * 1.1, 8, 40))  # about the square root of the sample size
     edges = np.linspace(low, max(high, low + 1e-9), bins + 1)
     tables = []
     for name, values in zip(names, pair, strict=True):
@@ -319,8 +337,8 @@ def shares(
     return pd.concat(tables)
 
 
-def bare(panel: Any, ax: Axes) -> None:
-    """Axes of a distribution: how high it is says nothing."""
+def hide_y_axis(panel: Any, ax: Axes) -> None:
+    """For histograms on a linear axis: only their shapes are compared."""
     ax.set(yticks=[], ylim=(0, None))
     ax.grid(False)
     ax.spines["left"].set_visible(False)
@@ -333,16 +351,16 @@ def bare(panel: Any, ax: Axes) -> None:
 def density(
     panels: Mapping[Any, tuple[ArrayLike, ArrayLike]],
     *,
-    counted: str = "points",
+    counted: str,
     notes: Notes = None,
-    **words: str,
+    **labels: str,
 ) -> Sheet:
-    """Two numbers of each of many things, `x (n,)` against `y (n,)`, none negative, on logarithmic
-    axes.
+    """A two-dimensional histogram of `x (n,)` and `y (n,)` in each panel, on logarithmic axes. No
+    value is negative.
 
-    Each cell's colour says how many they are. Keys `(row, column)` make a grid; all panels share
-    axes and colours. Zeros, which have no logarithm, and the smallest 0.1 % lie on the left or
-    lower border. A note stands above its panel.
+    The colour of a cell is the number of points, which `counted` names. Keys `(row, column)` make a
+    grid; all panels share axes and colours. Zeros and the smallest 0.1 % lie on the lower or left
+    border. `notes` are lines of text above panels, by panel.
     """
     table = pd.concat([in_panel(key, x, y) for key, (x, y) in panels.items()])
     values = table[["_x", "_y"]]
@@ -354,7 +372,7 @@ def density(
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
         count_in_cells(ax, rows, edges, norm)
 
-    def dress(panel: Any, ax: Axes) -> None:
+    def format_axes(panel: Any, ax: Axes) -> None:
         ax.set(xscale="log", yscale="log")
         ax.locator_params(numticks=4)
         ax.minorticks_off()
@@ -365,10 +383,10 @@ def density(
         height=2.1,
         share=True,
         notes=notes,
-        dress=dress,
-        words=words,
+        format_axes=format_axes,
+        labels=labels,
     )
-    fig.numbers = None  # every weight of a network, say
+    fig.numbers = None  # no CSV: it would have a row for each point
     colour_key(fig, norm, counted)
     return fig
 
@@ -380,72 +398,75 @@ def in_panel(panel: Any, x: ArrayLike, y: ArrayLike) -> pd.DataFrame:
 
 
 def count_in_cells(ax: Axes, rows: pd.DataFrame, edges: Any, norm: LogNorm) -> None:
-    """Draws how many points lie in each cell; `norm`, the scale of all panels, reaches the most."""
+    """Draws the number of points in each cell. Raises `norm.vmax` to the largest number, so that
+    all panels share one colour scale.
+    """
     style: Style = {"cmap": sheet.SEQUENTIAL, "rasterized": True}
     counts, *_ = ax.hist2d(rows["_x"], rows["_y"], edges, cmin=1, norm=norm, **style)
     norm.vmax = max(norm.vmax or 0.0, np.nanmax(counts))
 
 
 def colour_key(fig: Sheet, norm: LogNorm, counted: str) -> None:
-    """A bar at the right of all panels: the colours of counts."""
+    """The colour bar at the right of all panels."""
     mapped = ScalarMappable(norm, sheet.SEQUENTIAL)
     fig.colorbar(mapped, ax=fig.axes, label=f"{counted} in a cell", aspect=40, pad=0.01)
 
 
-def planes(over_time: Mapping[str, ArrayLike], epochs: Sequence[int], **words: str) -> Sheet:
-    """The vulnerability plane (Dynamics) of each trajectory `(E, 2, n)`, a row, in five of its
-    `epochs`.
+def planes(trajectories: Mapping[str, ArrayLike], epochs: Sequence[int], **labels: str) -> Sheet:
+    """The vulnerability plane (Dynamics) of each trajectory, a row of panels, at five epochs.
 
-    A trajectory is, at each of E epochs, how often each of n samples is called a member by networks
-    that never saw it (row 0, its false positive rate) and by networks that trained on it (row 1,
-    its true positive rate). Epoch 0 is before training. Shown are the first, the last, and three
-    between, evenly spread over the grid. Colour says how many samples lie in a cell, on one scale.
+    A trajectory has the shape `(E, 2, n)`: at each of E `epochs`, of each of n samples, its false
+    positive rate `[e, 0]` (the share of the networks that did not train on it, but call it a
+    member) and its true positive rate `[e, 1]` (the same share of the networks that trained on it).
+    Epoch 0 is before training. The panels are the first, the last, and three epochs between. The
+    colour of a cell is the number of samples.
     """
     shown = dict.fromkeys(np.linspace(0, len(epochs) - 1, 5).round().astype(int))
     norm = LogNorm(1, 10)
     samples, centres = [], []
     edges: dict[Any, list[FloatArray]] = {}
-    for name, values in over_time.items():
+    for name, values in trajectories.items():
         rates = np.asarray(values, float)
         for at in shown:
-            epoch = f"epoch {epochs[at]}" if epochs[at] else "before training"
-            panel = (name, epoch) if len(over_time) > 1 else epoch
-            edges[panel] = [rate_cells(rates[:, 0]), rate_cells(rates[:, 1])]
-            samples.append(in_panel(panel, *rates[at]))
-            centres.append(in_panel(panel, *rates[: at + 1].mean(axis=2).T))
+            epoch = "before training" if epochs[at] == 0 else f"epoch {epochs[at]}"
+            panel = (name, epoch)
+            edges[panel] = [cell_edges(rates[:, 0]), cell_edges(rates[:, 1])]
+            samples.append(in_panel(panel, rates[at, 0], rates[at, 1]))
+            path = rates[: at + 1].mean(axis=2)  # (epochs so far, 2)
+            centres.append(in_panel(panel, path[:, 0], path[:, 1]))
 
     def cells(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
         count_in_cells(ax, rows, edges[rows["panel"].iloc[0]], norm)
 
-    def dress(panel: Any, ax: Axes) -> None:
-        ax.plot((0, 1), (0, 1), **GUESS, label="guessing (TPR = FPR)")
+    def format_axes(panel: Any, ax: Axes) -> None:
+        ax.plot((0, 1), (0, 1), **REFERENCE, label="guessing (TPR = FPR)")
         ax.set(xlim=(-0.07, 1.07), ylim=(-0.07, 1.07), aspect="equal")
         ax.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
 
     fig = draw(
         [(pd.concat(samples), cells), (pd.concat(centres), path_of_centre)],
         facet="panel",
-        height=1.65 if len(over_time) > 1 else 2.15,
+        height=1.65,
         widest=5,
         share=True,
-        dress=dress,
-        words={"xlabel": FPR, "ylabel": TPR, **words},
+        format_axes=format_axes,
+        labels={"xlabel": FPR, "ylabel": TPR, **labels},
     )
-    # panels of one shape, whatever stands around them
+    # all panels have the same size
     fig.set_layout_engine("compressed", w_pad=0.05, h_pad=0.05)
     colour_key(fig, norm, "samples")
     return fig
 
 
 def path_of_centre(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
-    """The way of the centre of mass, and where it is now."""
+    """The path of the mean FPR and TPR, with a marker at the panel's epoch."""
     ax.plot(rows["_x"], rows["_y"], color="white", linewidth=2.6, zorder=3)
-    ax.plot(rows["_x"], rows["_y"], color=CENTRE, linewidth=1.2, zorder=3)
+    ax.plot(rows["_x"], rows["_y"], color=CENTRE_COLOUR, linewidth=1.2, zorder=3)
     now = rows.iloc[-1:]
     ax.plot(
         now["_x"],
         now["_y"],
-        color=CENTRE,
+        color=CENTRE_COLOUR,
         marker="o",
         markersize=6.5,
         markeredgecolor="white",
@@ -455,18 +476,18 @@ def path_of_centre(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     )
 
 
-def rate_cells(rates: FloatArray) -> FloatArray:
-    """Edges of the cells along an axis; of counted rates each cell holds as many steps as others."""
+def cell_edges(rates: FloatArray) -> FloatArray:
+    """Edges of the cells along an axis. Rates over few networks are multiples of 1 / networks: then
+    each cell has the same number of possible rates, so that no cell is empty by construction.
+    """
     gaps = np.diff(np.unique(rates.round(6)))
-    count = round(1 / gaps.min()) if gaps.size else CELLS
-    if count > 1000:  # not counted
+    networks = round(1 / gaps.min()) if gaps.size else CELLS
+    if networks > CONTINUOUS:
         return np.linspace(0, 1, CELLS + 1)
-    count *= math.ceil(
-        8 / count
-    )  # rates that hardly differ do not tell how finely they are counted
-    wide = math.ceil((count + 1) / (FINEST + 1))
-    starts = np.arange(0, count + 1 + wide, wide)
-    return (starts - 0.5) / count
+    networks *= math.ceil(FEWEST_LEVELS / networks)
+    levels_in_cell = math.ceil((networks + 1) / (MAX_CELLS + 1))
+    first_levels = np.arange(0, networks + 1 + levels_in_cell, levels_in_cell)
+    return (first_levels - 0.5) / networks
 
 
 # ---------------------------------------------------------------- estimates
@@ -478,58 +499,60 @@ def profile(
     *,
     hue: Column = None,
     facet: Column = None,
-    null: float | None = 0.5,
-    level: str = "no difference",
+    reference: float | None = 0.5,
+    reference_label: str = NO_DIFFERENCE,
     floor: Frame | None = None,
-    begins: str = "",
-    said: str = "stages with a disparity in the paper",
-    **words: str,
+    hatch_from: str = "",
+    hatch_label: str = "stages with a disparity in the paper",
+    **labels: str,
 ) -> Sheet:
-    """An estimate and its interval for each part of a network (or any other ordered thing), a line
-    through each series.
+    """Estimates over an ordered `x` (parts of a network, sparsity, ...), a line for each series.
 
-    `null` is the value that means "no difference", or what `level` says of it; `floor` (same
-    columns) is drawn as grey steps: what two seeds on the same data differ by. Stages from `begins`
-    on are hatched, and `said` says why.
+    `reference` is the y of a dashed line, with its label. `floor` (same columns) is drawn as grey
+    bars: by how much two seeds on the same data differ. Stages from `hatch_from` on are hatched,
+    for the reason in `hatch_label`.
     """
     tables = [spans(frame)]
     if floor is not None:
         tables.append(spans(floor).drop(columns=hue or [], errors="ignore"))
     panels = levels(tables[0], facet)
-    least = 18 * sheet.LINE * tables[0][x].nunique()  # inches that a panel's leaning names need
-    widest = int(np.clip(0.8 * sheet.WIDTH / least, 1, 4))
-    across = sheet.columns(len(panels), widest)
-    parts = places(tables, x, hue, 0.8 * sheet.WIDTH / across)
-    shown = limits(null, *tables)
+    label_inches = 18 * sheet.LINE * tables[0][x].nunique()  # width of a panel's slanted names
+    widest = int(np.clip(0.8 * sheet.WIDTH / label_inches, 1, 4))
+    columns = sheet.columns(len(panels), widest)
+    parts = add_positions(tables, x, hue, 0.8 * sheet.WIDTH / columns)
+    y_limits = limits(reference, *tables)
 
-    def dress(panel: Any, ax: Axes) -> None:
+    def format_axes(panel: Any, ax: Axes) -> None:
         names = [part.replace("stage", "stage ") if part[5:].isdigit() else part for part in parts]
-        sheet.name_parts(ax, names, across)
-        ax.set_ylim(shown)
-        if begins:
-            hatch(ax, parts, begins, said)
+        sheet.name_parts(ax, names, columns)
+        ax.set_ylim(y_limits)
+        if hatch_from:
+            hatch(ax, parts, hatch_from, hatch_label)
 
     ordered = [table.assign(_x=table["_at"]).sort_values("_x", kind="stable") for table in tables]
+    layers: list[tuple[pd.DataFrame, Mark]] = [(ordered[0], points)]
+    if floor is not None:
+        layers.append((ordered[1], chance_bars))
     return draw(
-        list(zip(ordered, (points, steps), strict=False)),
+        layers,
         hue=hue,
         facet=facet,
         height=2.9,
         widest=widest,
         share=True,
-        dress=dress,
-        null=null,
-        level=level,
-        words={"ylabel": "AUC", **words},
+        format_axes=format_axes,
+        reference=reference,
+        reference_label=reference_label,
+        labels={"ylabel": "AUC", **labels},
     )
 
 
-def hatch(ax: Axes, parts: Sequence[str], begins: str, label: str) -> None:
-    """Hatches the stages from `begins` to the last one."""
-    first = next(i for i, part in enumerate(parts) if part.startswith(begins))
-    end = max(i for i, part in enumerate(parts) if part.startswith("stage"))
+def hatch(ax: Axes, parts: Sequence[str], hatch_from: str, label: str) -> None:
+    """Hatches the parts from the first whose name begins with `hatch_from` to the last stage."""
+    first = next(i for i, part in enumerate(parts) if part.startswith(hatch_from))
+    last = max(i for i, part in enumerate(parts) if part.startswith("stage"))
     style: Style = {"facecolor": "none", "edgecolor": sheet.HATCH, "hatch": "///"}
-    ax.axvspan(first - 0.5, end + 0.5, zorder=0.1, linewidth=0.0, label=label, **style)
+    ax.axvspan(first - 0.5, last + 0.5, zorder=0.1, linewidth=0.0, label=label, **style)
 
 
 def tradeoff(
@@ -539,24 +562,24 @@ def tradeoff(
     *,
     hue: str = "variant",
     facet: Column = "attack",
-    null: float | None = 0.5,
-    level: str = "no difference",
-    better: str = "better ↘",
-    **words: str,
+    reference: float | None = 0.5,
+    reference_label: str = NO_DIFFERENCE,
+    corner_label: str = "better ↘",
+    **labels: str,
 ) -> Sheet:
     """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`,
     `x_high`, ...).
 
-    Several rows of one series (strengths of a defence) are joined in their order. Facets share
-    their axes. Markers of later series are smaller, so that none hides another. `null` is the y
-    that means "no difference", or what `level` says; `better` says in a corner where one would be,
-    "" where no side is.
+    The rows of a series (strengths of a defence) are joined in their order. Panels share their
+    axes. Markers of later series are smaller, so that none hides another. `reference` is the y of a
+    dashed line, with its label; `corner_label` says which corner is the better one ("": none).
     """
     table = spans(spans(frame, x, "_x"), y)
-    across, (low, high) = limits(None, table, name="_x", least=0.01), limits(null, table)
+    x_limits = limits(None, table, name="_x", least=0.01)
+    low, high = limits(reference, table)
 
-    def dress(panel: Any, ax: Axes) -> None:
-        ax.set(xlim=across, ylim=(low - 0.07 * (high - low), high))  # room for the arrow
+    def format_axes(panel: Any, ax: Axes) -> None:
+        ax.set(xlim=x_limits, ylim=(low - 0.07 * (high - low), high))  # room for the corner's label
         ax.locator_params(axis="x", nbins=4 if facet in table else 7)
 
     fig = draw(
@@ -566,14 +589,14 @@ def tradeoff(
         height=3.1,
         widest=3,
         share=True,
-        dress=dress,
-        null=null,
-        level=level,
-        words={"xlabel": x, "ylabel": y, **words},
+        format_axes=format_axes,
+        reference=reference,
+        reference_label=reference_label,
+        labels={"xlabel": x, "ylabel": y, **labels},
     )
     corner: Style = {"ha": "right", "va": "bottom", "fontsize": 9, "style": "italic"}
     for ax in fig.axes:
-        ax.text(0.99, 0.015, better, transform=ax.transAxes, color=QUIET, **corner)
+        ax.text(0.99, 0.015, corner_label, transform=ax.transAxes, color=QUIET, **corner)
     return fig
 
 
@@ -584,54 +607,56 @@ def against_paper(
     hue: Column = None,
     facet: Column = None,
     source: str = "paper",
-    **words: str,
+    **labels: str,
 ) -> Sheet:
-    """Measured, with its interval, beside the number in column `paper`, if any (hollow); one line
-    for each setting.
+    """Our estimates with intervals and, as hollow markers, the paper's numbers (column `paper`,
+    which may be empty); a row for each setting.
 
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
     """
-    table = spans(frame)
-    drawn = table.drop(columns=["_y_low", "_y_high"])
-    drawn["_y"] = pd.to_numeric(table.get("paper", np.nan), errors="coerce")
+    ours = spans(frame)
+    paper = ours.drop(columns=["_y_low", "_y_high"])
+    paper["_y"] = pd.to_numeric(ours.get("paper", np.nan), errors="coerce")
     looks = {}
-    for name, look in looks_of(levels(table, hue)).items():
+    for name, look in looks_of(levels(ours, hue)).items():
         label = look.label or "measured, 95 % interval"
         looks[name] = look._replace(label=label, dash="none")
-    across = sheet.columns(len(levels(table, facet)), 3)
-    wide = 0.45 * sheet.WIDTH / across  # inches of the names of settings
-    names = [sheet.wrapped(str(name), wide) for name in levels(table, x)]
+    columns = sheet.columns(len(levels(ours, facet)), 3)
+    label_inches = 0.45 * sheet.WIDTH / columns  # width of the settings' names
+    names = [sheet.wrapped(str(name), label_inches) for name in levels(ours, x)]
     lines = 1 + max(name.count("\n") for name in names)
-    tall = max(0.36, 0.25 * len(looks), 0.03 + 9 * sheet.LINE * lines)  # inches of a setting
-    height = 0.55 + len(names) * tall
-    places([table, drawn], x, hue, height - 0.5)
-    shown = limits(None, table, drawn, least=0.01)
+    row_inches = max(0.36, 0.25 * len(looks), 0.03 + 9 * sheet.LINE * lines)
+    height = 0.55 + len(names) * row_inches
+    add_positions([ours, paper], x, hue, height - 0.5)
+    x_limits = limits(None, ours, paper, least=0.01)
 
-    def dress(panel: Any, ax: Axes) -> None:
-        sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / across)
+    def format_axes(panel: Any, ax: Axes) -> None:
+        sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / columns)
         ax.set_yticks(range(len(names)), names)
-        ax.set(xlim=shown, ylim=(len(names) - 0.4, -0.6))
+        ax.set(xlim=x_limits, ylim=(len(names) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
-        if shown[0] < 0 < shown[1]:
-            ax.axvline(0, **GUESS)
-        if drawn["_y"].notna().any():
-            look = looks.get(None, GREY[None])
-            ax.plot([], [], label=proper(source), marker="o", color=look.colour, **HOLLOW)
+        if x_limits[0] < 0 < x_limits[1]:
+            ax.axvline(0, **REFERENCE)
+        if paper["_y"].notna().any():  # an entry in the legend, in the colour of a single series
+            colour = looks.get(None, NO_SERIES[None]).colour
+            ax.plot([], [], label=proper(source), marker="o", color=colour, **HOLLOW)
 
-    turned = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}
-    bare_marks = drawn.rename(columns=turned), hollow
+    swapped = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}  # values along x
     figure = draw(
-        [(table.rename(columns=turned), points), bare_marks],
+        [
+            (ours.rename(columns=swapped), points),
+            (paper.rename(columns=swapped), paper_values),
+        ],
         looks=looks,
         hue=hue,
         facet=facet,
         height=height,
         widest=3,
-        dress=dress,
-        words=words,
+        format_axes=format_axes,
+        labels=labels,
     )
-    columns = [name for name in (facet, hue, x) if isinstance(name, str)]
-    figure.compared = printed.compared(table, columns, words.get("xlabel", ""), source)
+    described = [name for name in (facet, hue, x) if isinstance(name, str)]
+    figure.compared = printed.compared(ours, described, labels.get("xlabel", ""), source)
     return figure
 
 
@@ -641,30 +666,31 @@ def curves(
     *,
     hue: Column = None,
     facet: Column = None,
-    null: float | None = None,
-    level: str = "no difference",
+    reference: float | None = None,
+    reference_label: str = NO_DIFFERENCE,
     diagonal: bool = False,
-    log: str = "",
-    **words: str,
+    log_x: bool = False,
+    **labels: str,
 ) -> Sheet:
-    """Lines over a quantity (epoch, strength, false positive rate), each in its band. `log` is "",
-    "x", "y" or "xy".
+    """Lines over a quantity (epoch, strength, number of shadow models), each with a band for its
+    intervals.
 
-    `null` draws the value that means "no difference", or what `level` says; `diagonal` draws y = x,
-    which means it for ROC curves.
+    `reference` is the y of a dashed line, with its label; `diagonal` draws y = x with that label.
+    `log_x`: the x axis is logarithmic.
     """
     table = spans(frame)
     table = table.assign(_x=table[x].astype(float)).sort_values("_x", kind="stable")
-    shown = limits(null, table)
+    y_limits = limits(reference, table)
 
-    def dress(panel: Any, ax: Axes) -> None:
+    def format_axes(panel: Any, ax: Axes) -> None:
         ax.margins(x=0.01)
-        ax.set(**{f"{axis}scale": "log" for axis in log})
-        if "y" not in log:
-            ax.set_ylim(shown)
-        if diagonal:
-            ends = np.geomspace(*ax.get_xlim(), 200) if "x" in log else np.array(ax.get_xlim())
-            ax.plot(ends, ends, label=level, **GUESS)
+        if log_x:
+            ax.set_xscale("log")
+        ax.set_ylim(y_limits)
+        if diagonal:  # y = x bends on a logarithmic axis
+            ends = ax.get_xlim()
+            line = np.geomspace(*ends, 200) if log_x else np.array(ends)
+            ax.plot(line, line, label=reference_label, **REFERENCE)
 
     return draw(
         [(table, band)],
@@ -673,63 +699,62 @@ def curves(
         height=2.9,
         widest=3,
         share=True,
-        dress=dress,
-        null=null,
-        level=level,
-        words={"xlabel": x, "ylabel": "value", **words},
+        format_axes=format_axes,
+        reference=reference,
+        reference_label=reference_label,
+        labels={"xlabel": x, "ylabel": "value", **labels},
     )
 
 
-def roc(found: Mapping[Any, Roc], *, title: str = "", narrow: bool = False) -> Sheet:
+def roc(curves_of: Mapping[Any, Roc], *, title: str = "", narrow: bool = False) -> Sheet:
     """ROC curves (`audit.roc_band`) with their pointwise 95 % bands, on linear and on logarithmic
     axes side by side.
 
-    Keys are names of series, or pairs (row, series): a row of two panels for each. A logarithmic
-    axis ends below the resolution, the smallest FPR that the non-members can show; no curve is
-    drawn there. `narrow` puts the panels of the one row below each other, so that a phone shows
-    them in a size that can be read.
+    Keys are names of series, or pairs (row, series): a row of two panels for each. The *resolution*
+    is the smallest FPR above 0 that the non-members can show. On logarithmic axes curves begin
+    there, and smaller FPRs are grey. `narrow` puts the two panels below each other, for phones.
     """
-    finest: dict[str, float] = {}
+    resolutions: dict[str, float] = {}
     tables = []
-    many = any(isinstance(key, tuple) for key in found)
-    for key, one in found.items():
+    has_rows = any(isinstance(key, tuple) for key in curves_of)
+    for key, one in curves_of.items():
         row, series = key if isinstance(key, tuple) else ("", key)
-        finest[row] = min(finest.get(row, 1.0), one.resolution)
+        resolutions[row] = min(resolutions.get(row, 1.0), one.resolution)
         curve = pd.DataFrame({"_x": one.fpr, "_y": one.tpr, "_y_low": one.low, "_y_high": one.high})
         resolved = curve[curve["_x"] >= one.resolution].clip(lower=one.resolution / 5)
         for scale, shown in zip(SCALES, (curve, resolved), strict=True):
-            panel = (row, scale) if many else scale
+            panel = (row, scale) if has_rows else scale
             tables.append(shown.assign(series=series, panel=[panel] * len(shown)))
 
-    def dress(panel: Any, ax: Axes) -> None:
-        row, scale = panel if many else ("", panel)
+    def format_axes(panel: Any, ax: Axes) -> None:
+        row, scale = panel if has_rows else ("", panel)
         if scale == SCALES[0]:
-            ax.plot((0, 1), (0, 1), **GUESS, label="guessing")
+            ax.plot((0, 1), (0, 1), **REFERENCE, label="guessing")
             ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), box_aspect=1)
         else:
-            dress_logarithmic(ax, finest[row])
+            format_logarithmic(ax, resolutions[row])
 
     return draw(
         [(pd.concat(tables), band)],
         hue="series",
         facet="panel",
-        height=3.8 if len(finest) == 1 else 3.0,
+        height=3.8 if len(resolutions) == 1 else 3.0,
         widest=1 if narrow else 2,
         width=sheet.NARROW if narrow else sheet.WIDTH,
-        dress=dress,
-        words={"title": title, "xlabel": "false positive rate", "ylabel": "true positive rate"},
+        format_axes=format_axes,
+        labels={"title": title, "xlabel": "false positive rate", "ylabel": "true positive rate"},
     )
 
 
-def dress_logarithmic(ax: Axes, least: float) -> None:
-    """The logarithmic axes of ROC curves, which end below the resolution `least`."""
-    start = least / 2.5
-    ax.plot((start, 1), (start, 1), **GUESS, label="guessing")
-    ax.axvspan(start, least, color=FLOOR, linewidth=0, zorder=0.5)
+def format_logarithmic(ax: Axes, resolution: float) -> None:
+    """The logarithmic axes of ROC curves, grey below the resolution."""
+    start = resolution / 2.5
+    ax.plot((start, 1), (start, 1), **REFERENCE, label="guessing")
+    ax.axvspan(start, resolution, color=FLOOR, linewidth=0, zorder=0.5)
     ax.text(
-        np.sqrt(start * least),
+        np.sqrt(start * resolution),
         0.97,
-        "underpowered",
+        "too few non-members",
         transform=ax.get_xaxis_transform(),
         color=QUIET,
         rotation=90,

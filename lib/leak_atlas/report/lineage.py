@@ -116,8 +116,8 @@ def rules(seed: int | None, pilots: Sequence[int]) -> str:
 
 def _list(values: Iterable[Any]) -> str:
     texts = {str(value) for value in values if value not in (None, "")}
-    found = sorted(texts, key=lambda text: (len(text), text))
-    return ", ".join(found[:24]) + (f", ... ({len(found)})" if len(found) > 24 else "")
+    ordered = sorted(texts, key=lambda text: (len(text), text))
+    return ", ".join(ordered[:24]) + (f", ... ({len(ordered)})" if len(ordered) > 24 else "")
 
 
 def _widened(steps: Iterable[Any]) -> str:

@@ -29,7 +29,7 @@ def onset_claims(
         "early_silent",
         f"{early.capitalize()} have a disparity below {SILENT:g}"
         + (f" for all {variants}" if variants else ""),
-        quantity=f"the largest disparity |AUC − 0.5| of {early}"
+        quantity=f"largest disparity |AUC − 0.5| of {early}"
         + (f" over all {variants}" if variants else "")
         + f", {distance}",
         below=SILENT,
@@ -41,10 +41,9 @@ def onset_claims(
     )
     first = Claim(
         "begins",
-        f"{stage.capitalize()} has a larger disparity than {early}{averaged}",
-        fails=f"One of {early} has a larger disparity than {stage}{averaged}",
-        quantity=f"disparity |AUC − 0.5| of {stage}, minus the largest disparity of {early}; "
-        + distance
+        f"{stage.capitalize()} has a larger disparity than each of {early}{averaged}",
+        fails=f"At least one of {early} has a larger disparity than {stage}{averaged}",
+        quantity=f"disparity |AUC − 0.5| {distance}: {stage} minus the largest of {early}"
         + (f", mean over the {variants}" if variants else ""),
         above=0.0,
         margin=0.02,

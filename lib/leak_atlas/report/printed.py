@@ -57,7 +57,7 @@ def gathered(reports: Iterable[Mapping[str, Any]], folder: Path) -> str:
     rows = []
     for report in reports:
         name, profile = report["notebook"], report["profile"]
-        notebook = files.notebook(folder / profile / f"{name}.ipynb")
+        notebook = files.read_notebook(folder / profile / f"{name}.ipynb")
         link = f"[{name}, {profile}](../outputs/reports/{profile}/{name}.ipynb)"
         for row in rows_of(notebook):
             interval = f"{digits(row['value'])} [{digits(row['low'])}, {digits(row['high'])}]"

@@ -48,7 +48,8 @@ def clean(notebook: NotebookNode, glossary: str = "") -> NotebookNode:
     or live widgets.
 
     Below its title stands in short what it found, with a link to the `glossary`, if any, and its
-    claims stand in one table, that with the verdicts. What comes out validates, and is the same for two runs that computed the same.
+    claims stand in one table, that with the verdicts. What comes out validates, and is the same for
+    two runs that computed the same.
     """
     import nbformat
 
@@ -130,7 +131,8 @@ EARLIER = "made by an earlier version of its notebook"
 
 
 def earlier(report: NotebookNode, name: str) -> bool:
-    """Whether the code of a report differs from that of its notebook in `notebooks/`, if it has one.
+    """Whether the code of a report differs from that of its notebook in `notebooks/`, if it has
+    one.
 
     Layout, comments and the values that a run injects do not count.
     """
@@ -171,9 +173,9 @@ def html(notebook: NotebookNode, title: str, home: str = "../index.html", **more
     page = {"title": title, "home": home, "style": style(), "names": SUMMARIES, "live": LIVE}
     page |= {"glossary": home.replace("index.html", GLOSSARY) if words().exists() else ""} | more
     shown = _as_read(clean(notebook))
-    made = _exporter().from_notebook_node(shown, {"page": page})[0]
+    html = _exporter().from_notebook_node(shown, {"page": page})[0]
     # what scrolls on a page, keys scroll too
-    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', made)
+    return re.sub(r"<(table|pre)\b", r'<\1 tabindex="0"', html)
 
 
 def _as_read(notebook: NotebookNode) -> NotebookNode:
@@ -252,7 +254,7 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
     Figures are there as PNG and, where a batch left them, as SVG, PDF and CSV.
     """
     place = folder / f"{name}.html"
-    node = files.notebook(place.with_suffix(".ipynb"))
+    node = files.read_notebook(place.with_suffix(".ipynb"))
     figures: dict[str, list[str]] = {}
     for number, (data, about) in enumerate(pictures(node), 1):
         figure = about.setdefault("figure", f"{place.stem}.fig{number}")
@@ -266,10 +268,10 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
     known = (paths.PARAMS / folder.name).is_dir()  # not what users brought, or changed by -p
     mark = earlier(node, name)
     up = "../" * name.count("/") + home
-    packet = files.text(live.packet(place)) if live.packet(place).exists() else ""
+    packet = files.read_text(live.packet(place)) if live.packet(place).exists() else ""
     script = f"{up.rpartition('/')[0] or '.'}/{live.SCRIPT}" if packet else ""
     if script:
-        files.write(place.parent / script, live.script())
+        files.write_text(place.parent / script, live.script())
     page = html(
         node,
         title,
@@ -283,7 +285,7 @@ def write_page(folder: Path, name: str, title: str, home: str = "index.html") ->
         files=[path.name for path in sources if path.exists()],
         earlier=EARLIER if mark else "",
     )
-    files.write(place, page)
+    files.write_text(place, page)
     return mark
 
 

@@ -135,12 +135,12 @@ def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
 
 
 def limits(
-    null: float | None, *tables: pd.DataFrame, name: str = "_y", least: float = 0.05
+    reference: float | None, *tables: pd.DataFrame, name: str = "_y", least: float = 0.05
 ) -> tuple[float, float]:
-    """Limits of an axis: all values, their intervals as far as these do not dwarf them, and `null`
-    where it is near.
+    """Limits of an axis: all values, their intervals unless these are much wider than the values
+    differ, and the reference if it is near.
 
-    An interval over two models may reach beyond the plane, one over a single model is infinite.
+    An interval over two models may be wider than the axis should be; over one model it is infinite.
     """
     values = pd.concat([table[name] for table in tables]).dropna()
     if values.empty:
@@ -152,9 +152,9 @@ def limits(
     for table in tables:
         ends = table.filter([f"{name}_low", f"{name}_high"])
         shown += list(ends.clip(low - reach, high + reach).stack())
-    is_near = null is not None and low - 2 * reach <= null <= high + 2 * reach
+    is_near = reference is not None and low - 2 * reach <= reference <= high + 2 * reach
     if is_near:
-        shown.append(null)
+        shown.append(reference)
     margin = 0.07 * reach
     return float(min(shown) - margin), float(max(shown) + margin)
 

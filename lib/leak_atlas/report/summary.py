@@ -40,8 +40,8 @@ def effect(
     """The word for the side of a border (0: the sign) on which a 95 % interval lies.
 
     `effect(change, "raises", "lowers")` is "raises" where the whole interval lies above the border,
-    "lowers" where it lies below, else `undecided`; by default "neither significantly raises nor lowers".
-    An estimate that its sample cannot resolve is undecided.
+    "lowers" where it lies below, else `undecided`; by default "neither significantly raises nor
+    lowers". An estimate that its sample cannot resolve is undecided.
     """
     if estimate.resolved and estimate.low > border:
         return positive

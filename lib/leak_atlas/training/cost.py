@@ -60,8 +60,8 @@ def _(step: Anatomy, of: Of) -> Arrays:
 
 
 def counted(net: Net, **given: Any) -> dict[str, float]:
-    """Operations and memory of `training(net, **given)`, from an eager run of two epochs; the same in
-    every run.
+    """Operations and memory of `training(net, **given)`, from an eager run of two epochs; the same
+    in every run.
 
     `flops` of an epoch, forward and backward; `flops_once`, the additional ones of the first epoch;
     `saved_bytes`, the memory that autograd keeps from a step's forward pass for its backward pass

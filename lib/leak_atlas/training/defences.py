@@ -357,7 +357,8 @@ def soft_labels(posteriors: Tensor, seen: Tensor) -> Tensor:
     """Mean posterior of the teachers that did not train on a sample, `(n, C)` float32.
 
     `posteriors (K, n, C)` of K teachers; Boolean `seen (K, n)` is True where a teacher trained on
-    the sample, whose posterior is then ignored. BadInput where all teachers trained on a sample.
+    the sample, whose posterior is then ignored. Raises BadInput if all teachers trained on a
+    sample.
     """
     teachers = (~seen).sum(dim=0)
     if not teachers.all():

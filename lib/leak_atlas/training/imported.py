@@ -18,9 +18,9 @@ PARALLEL = "module."  # what DataParallel writes before each name
 
 
 def read(path: Path) -> Tensors:
-    """The tensors of a safetensors file, by name. BadInput where it is none."""
+    """The tensors of a safetensors file, by name. Raises BadInput if it is none."""
     try:
-        with safe_open(files.regular(path), framework="pt") as file:
+        with safe_open(files.require_file(path), framework="pt") as file:
             names = file.keys()  # it is no mapping
             return {name: file.get_tensor(name) for name in names}
     except (SafetensorError, OSError) as error:
@@ -70,8 +70,8 @@ def _listed(names: list[str]) -> str:
 
 
 def network(step: ImportedModel) -> Net:
-    """The network with the weights of the step's file, in evaluation mode. BadInput where the file
-    has changed.
+    """The network with the weights of the step's file, in evaluation mode. Raises BadInput if the
+    file has changed.
     """
     path = Path(step.file)
     if files.sha256(path) != step.sha256:

@@ -139,7 +139,7 @@ class Update:
             self._keep(self.frozen.leading())
 
     def _lengths(self, epochs: int) -> list[int]:
-        """Visits in each epoch. BadInput where a sampling schedule gives fewer than two."""
+        """Visits in each epoch. Raises BadInput if a sampling schedule gives fewer than two."""
         lengths = [len(self.visits(epoch)) for epoch in range(epochs)] or [self.n]
         least = min(lengths)
         if self.sampling and least < 2:

@@ -44,7 +44,7 @@ window.leakAtlas ??= (() => {
     return { parts: [box, button], show, end };
   }
 
-  // Once the chart has the focus: left and right move the slider, up and down go over what can be clicked, Enter clicks it.
+  // Once the chart has the focus: left and right go through the values of the slider, or of the list that plays, up and down go over what can be clicked, Enter clicks it.
   function keys(chart, slide) {
     let last = null; // what was clicked
     chart.addEventListener("click", event => { last = event.target; });
@@ -105,7 +105,7 @@ window.leakAtlas ??= (() => {
     const numbers = element("details", { className: "leak-atlas-numbers" }, element("summary", { textContent: "numbers as a table" }));
     const { view, finalize } = await leakAtlasVega(chart, { ...drawn(figure, narrow), datasets: figure.rows },
       { renderer: "svg", actions: false, logLevel: 1, bind: element("div") }); // of Vega's own controls, which nobody sees
-    const slider = figure.pointers.find(pointer => pointer.slider);
+    const slider = figure.pointers.find(({ slider, play }) => slider || play);
     keys(chart, step => {
       const at = slider?.values.findIndex(value => same(value, view.signal(slider.signal))) + step;
       if (slider && at in slider.values) view.signal(slider.signal, slider.values[at]).runAsync();

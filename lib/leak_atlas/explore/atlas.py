@@ -1,0 +1,274 @@
+"""Which defence hides whom, and at which cost in accuracy?
+
+Every variant is a defence at one strength, on networks of the same members. Each is a point in the
+plane of test accuracy and attack AUC, next to the epochs of ordinary training:
+
+    study = Atlas({"RelaxLoss, 0.3 nats": relaxed, ...}, ordinary, [1, 2, 4], attackers)
+    lab.realize(study.steps(study.start))
+    Instrument(study)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leak_atlas import audit
+from leak_atlas.audit.targets import tpr_key
+from leak_atlas.explore import charts, records, shelf, vega
+from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
+from leak_atlas.explore.exposed import GROUPS, MEMBERS, OTHERS, SHOWN, Exposed
+from leak_atlas.explore.records import Row
+from leak_atlas.explore.shelf import Measured, Shelf
+from leak_atlas.explore.vega import Chart, by
+from leak_atlas.localization.disparity import Arrays
+from leak_atlas.recipe import Attacker, Population
+
+ORDINARY = "ordinary training"
+FPRS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # at which a ROC curve is drawn
+LINES = {"chosen variant": vega.PURPLE, ORDINARY: vega.GREY}  # of a ROC curve
+NETWORKS = {OTHERS: "networks without the sample", MEMBERS: "networks with the sample"}
+FREE: dict[str, Any] = {"scale": {"zero": False}}  # an axis that need not begin at 0
+
+
+@dataclass(eq=False)
+class Atlas(Description):
+    """`variants` are networks with a defence, by the words that name it; `ordinary` are those
+    without, which are also shown after the earlier epochs `stops`.
+    """
+
+    variants: Mapping[str, Population]
+    ordinary: Population
+    stops: Sequence[int]
+    attackers: Mapping[str, Attacker]  # by the words that offer them
+
+    name = "atlas"
+    hint = (
+        "Lower and more to the right is better. Click a point to see how that variant leaks and"
+        " whom it exposes; click a picture to compare the exposure of that sample under all variants."
+    )
+
+    def __post_init__(self) -> None:
+        self._shelf = Shelf()
+        self._data = self.ordinary.states[0].training.data
+        self.choices = [Choice("attack", self.attackers)]
+
+    # ------------------------------------------------------------ recipes
+
+    def populations(self) -> dict[str, Population]:
+        """All networks that are shown, by their names; earlier epochs come first."""
+        early = {f"{ORDINARY}, epoch {epoch}": self.ordinary.at(epoch) for epoch in self.stops}
+        return {**early, ORDINARY: self.ordinary, **self.variants}
+
+    def measured(self, attack: str) -> dict[str, Measured]:
+        """The signals of each variant, and its attack by networks with the same defence."""
+        steps = {}
+        for name, networks in self.populations().items():
+            steps[name] = shelf.measured(networks, self.attackers, attack)
+        return steps
+
+    def steps(self, state: State) -> list[Any]:
+        return list(self.measured(state["attack"]).values())
+
+    def marks(self, state: State, side: str) -> list[Any]:
+        return [shelf.measured(self.ordinary, self.attackers, state["attack"]).attack]
+
+    def published(self) -> dict[str, State]:
+        return {f"attack: {name}": {"attack": name} for name in self.attackers}
+
+    # ------------------------------------------------------------ rows
+
+    def rows(self, state: State) -> Rows:
+        points: list[Row] = []
+        exposed: dict[str, Exposed] = {}
+        for name, (signals, attack) in self.measured(state["attack"]).items():
+            outcome = self._shelf.outcome(signals, attack)
+            curve = self._shelf.derived(roc_columns, [attack])
+            whom = self._shelf.derived(Exposed.of, [attack, signals[0]], self._data)
+            if outcome and whom:
+                exposed[name] = whom
+                point = {"variant": name, "epoch": name.startswith(ORDINARY)}
+                point |= records.interval(outcome["accuracy"], "accuracy")
+                point |= {"accuracy_low": point["low"], "accuracy_high": point["high"]}
+                points.append(point | whom.cells[0] | curve)
+        if not points:
+            return {}
+        samples = sorted(set().union(*(row["sample"] for row in points)))
+        return {
+            "points": points,
+            "ranks": rank_rows(exposed, samples),
+            "pictures": records.portraits(self._data, samples),
+        }
+
+    # ------------------------------------------------------------ words
+
+    def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        names = records.values(rows["points"], "variant")
+        defended = [name for name in names if not name.startswith(ORDINARY)]
+        first = (defended or names)[0]
+        (row,) = records.select(rows["points"], variant=first)
+        return [
+            Pointer("variant", "variant_variant", names, first, play=True),
+            sample_pointer(row["sample"][0]),
+        ]
+
+    def sentences(self, state: State, rows: Rows) -> list[str]:
+        if not rows:
+            return ["Nothing of this is stored yet."]
+        texts = []
+        for name in dict.fromkeys((state["variant"], ORDINARY)):
+            for row in records.select(rows["points"], variant=name):
+                auc = records.sentence(row, "auc", "AUC")
+                texts.append(f"{name}: test accuracy {row['accuracy']:.3f}, {auc}.")
+        missing = len(self.populations()) - len(rows["points"])
+        if missing:
+            texts.append(f"{missing} variants are not stored yet.")
+        return texts
+
+    # ------------------------------------------------------------ figure
+
+    def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
+        sample = charts.chosen_sample(state)
+        chosen = vega.rows("points", vega.chosen("variant"))
+        ordinary = vega.rows("points", vega.where(f"datum.variant == '{ORDINARY}'"))
+        width = 270 if narrow else 400
+        plane = {"test accuracy and attack AUC of all variants": _plane(state, narrow)}
+        scores, strips = {}, {}
+        for title, own in (("chosen variant", chosen), (ORDINARY, ordinary)):
+            scores[f"{title}: attack scores"] = charts.distribution(
+                own, GROUPS, "attack score", width=width, height=110
+            )
+            strips[f"{title}: most exposed members"] = charts.carriers(
+                own, sample, OTHERS, width, SHOWN
+            )
+        below = {
+            "ROC curve": _roc(chosen, ordinary, width),
+            "chosen sample: exposure under all variants": _ranks(rows, width),
+        }
+        lines = [plane, strips, scores, below]
+        return vega.page(lines, narrow, "test accuracy and attack AUC of all defences")
+
+
+# ---------------------------------------------------------------- rows
+
+
+def roc_columns(results: Sequence[Arrays]) -> Row:
+    """The columns of a ROC curve, mean over the targets: `fpr` and `tpr`, as far as the
+    non-members show an FPR.
+    """
+    measured = audit.audit(results[0], FPRS)
+    rates: dict[str, list[float]] = {"fpr": [], "tpr": []}
+    for fpr in FPRS:
+        tpr = measured[tpr_key(fpr)]
+        if tpr.resolved:
+            rates["fpr"].append(fpr)
+            rates["tpr"].append(round(float(tpr.value), 4))
+    return rates
+
+
+def rank_rows(exposed: Mapping[str, Exposed], samples: Sequence[str]) -> list[Row]:
+    """The ranks of each sample under each variant: as a member, and as a non-member."""
+    index = [records.sample_index(sample) for sample in samples]
+    columns: dict[str, Any] = {"sample": samples, "variant": [[*exposed]] * len(samples)}
+    for group in GROUPS:
+        ranks = []
+        for each in exposed.values():
+            places = np.searchsorted(each.index, index)
+            ranks.append(each.ranks[group][places])
+        columns[group] = np.transpose(ranks).round()
+    return records.records(columns)
+
+
+# ---------------------------------------------------------------- charts
+
+
+def _plane(state: State, narrow: bool) -> Chart:
+    """All variants; a click chooses one, which gets a ring and its intervals."""
+    x = by("accuracy:Q", title="test accuracy", **FREE)
+    y = by("auc:Q", title="attack AUC", **FREE)
+    of_training = vega.calculate(kind=f"datum.epoch ? '{ORDINARY}, by epoch' : 'with a defence'")
+    tips = [
+        by("variant:N"),
+        by("accuracy:Q", title="test accuracy", format=".3f"),
+        by("auc:Q", title="AUC", format=".3f"),
+        by("low:Q", title="95 % interval of the AUC from", format=".3f"),
+        by("high:Q", title="to", format=".3f"),
+    ]
+    colours = {f"{ORDINARY}, by epoch": vega.GREY, "with a defence": vega.PURPLE}
+    colour = by("kind:N", scale=vega.colours(colours), legend=vega.LEGEND)
+    line = vega.silent("line", {"color": vega.GREY, "strokeWidth": 1}, x=x, y=y)
+    line["encoding"]["order"] = by("auc:Q")
+    line["transform"] = vega.where("datum.epoch")
+    look = charts.CLICKABLE | {"filled": True, "size": 90, "opacity": 0.85}
+    points = vega.mark(
+        "point", look, x=x, y=y, color=colour, tooltip=tips, description=by("variant:N")
+    )
+    points["params"] = [vega.selection("variant", "symbol", variant=state["variant"])]
+    chosen = vega.chosen("variant")
+    across = vega.silent("rule", x=by("accuracy_low:Q", **FREE), x2={"field": "accuracy_high"}, y=y)
+    along = vega.silent("rule", x=x, y=by("low:Q", **FREE), y2={"field": "high"})
+    ring = vega.silent(
+        "point", {"size": 260, "color": vega.INK, "strokeWidth": 2.5, "filled": False}, x=x, y=y
+    )
+    text = {"dy": -16, "fontSize": 11, "fontWeight": "bold"}
+    label = vega.silent("text", text, x=x, y=y, text=by("variant:N"))
+    for one in (across, along, ring, label):
+        one["transform"] = chosen
+    base = vega.rows("points", of_training)
+    size = {"width": 270 if narrow else 890, "height": 300}
+    return vega.layers(
+        base, line, ring, across, along, label, points, **size
+    )  # clicks reach points
+
+
+def _roc(chosen: Chart, ordinary: Chart, width: int) -> Chart:
+    """ROC curves on logarithmic axes."""
+    look = {"scale": {"type": "log", "domain": [FPRS[0], 1]}, "axis": {"values": [0.01, 0.1, 1]}}
+    x = by("fpr:Q", title="false positive rate", **look)
+    y = by("tpr:Q", title="true positive rate", **look)
+    marks = []
+    for name, own in zip(LINES, (chosen, ordinary), strict=True):
+        unfolded = vega.on(own, vega.unfold("fpr", "tpr"), vega.calculate(group=f"'{name}'"))
+        colour = by("group:N", scale=vega.colours(LINES), legend=vega.LEGEND)
+        tips = [by("group:N"), by("fpr:Q"), by("tpr:Q")]
+        line = vega.mark(
+            "line", {"point": True, "clip": True}, x=x, y=y, color=colour, tooltip=tips
+        )
+        marks.append(unfolded | line)
+    guess = {"data": {"values": [{"fpr": FPRS[0], "tpr": FPRS[0]}, {"fpr": 1, "tpr": 1}]}}
+    marks.append(guess | vega.silent("line", charts.DASHED, x=x, y=y))
+    return {"layer": marks, "width": width, "height": 260}
+
+
+def _ranks(rows: Rows, width: int) -> Chart:
+    """The chosen sample's rank under each variant, among networks with and without it."""
+    names = records.values(rows["points"], "variant")
+    own = vega.rows("ranks", vega.chosen("sample"))
+    known = vega.on(
+        own,
+        vega.unfold("variant", *GROUPS),
+        vega.fold([*GROUPS], "group", "rank"),
+        vega.where("isValid(datum.rank)"),
+        vega.calculate(group=f"{NETWORKS}[datum.group]"),
+    )
+    colours = {NETWORKS[group]: colour for group, colour in GROUPS.items()}
+    labels = {"orient": "right", "labelLimit": width - 90}
+    dots = vega.mark(
+        "point",
+        {"filled": True, "size": 50},
+        x=by(
+            "rank:Q",
+            scale={"domain": [0, 100]},
+            title="% of non-members below",
+            axis={"tickCount": 3},
+        ),
+        y=by("variant:N", sort=names, title=None, axis=labels),
+        color=charts.group_colour(colours),
+        tooltip=[by("variant:N"), by("group:N"), by("rank:Q", title="% of non-members below it")],
+    )
+    return vega.layers(
+        known, dots, width=width - 190 if width > 300 else 110, height=14 * len(names)
+    )

@@ -1,0 +1,163 @@
+"""What an explorer is: a `Description` of data and charts, and nothing else.
+
+    class Widths(Description):
+        name = "widths"
+        hint = "Point at a cell to read its AUC."
+        choices = (Choice("A_width", {"8": 8, "16": 16}, "8", side="A", label="width"), ...)
+
+        def steps(self, state): ...      # the recipes that a state needs, one list a side
+        def rows(self, state): ...       # {"cells": [{...}, ...]}; {} where nothing is stored
+        def pointers(self, state, rows): # what moves without a kernel
+            return [Pointer("epoch", "cell_epoch", [1, 2], start=2, slider=True, play=True)]
+        def chart(self, state, rows, narrow): ...  # Vega-Lite, of the pieces in charts.py
+        def sentences(self, state, rows): ...      # what it says, one finding a sentence
+
+`state` is a dictionary of plain values: the label of each choice, the value of each pointer.
+
+- A *choice* asks the kernel. What is not stored of it can be trained by a click.
+- A *pointer* is a signal of the chart. Clicks, lists, sliders and "play" move it in the browser,
+  without a kernel. So rows hold what every value of the pointers shows.
+
+The same description makes the widget of a notebook, its static picture (`instrument.py`) and the
+page of the site (`page.py`). Figures are made of the pieces in `charts.py` and `vega.py`, rows of
+those in `records.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from leak_atlas import BadInput, nearest
+from leak_atlas.explore.records import Row
+from leak_atlas.explore.vega import Chart
+from leak_atlas.lab.plans import steps_of
+from leak_atlas.recipe import Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+State: TypeAlias = dict[str, Any]
+Rows: TypeAlias = Mapping[str, list[Row]]  # tidy rows by the name of their data set
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A list of named values. It belongs to side A or B, or to both (""); `more` folds it away."""
+
+    name: str  # in the state: "A_width"
+    options: Mapping[str, Any]  # by their labels
+    start: str = ""  # the label that is chosen to begin with; default: the first
+    side: str = ""
+    label: str = ""  # in front of the list; default: the name
+    more: bool = False
+    meaning: str = ""  # in words, shown by the pointer of a mouse
+
+    def __post_init__(self) -> None:
+        if not self.start:
+            object.__setattr__(self, "start", next(iter(self.options)))
+        if self.start not in self.options:
+            close = nearest(self.start, list(self.options))
+            raise BadInput(f"{self.name} cannot be {self.start!r}{close}")
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """What is looked at, moved in the browser: the signal `signal` of the chart takes `values`."""
+
+    name: str
+    signal: str
+    values: Sequence[Any]
+    start: Any
+    label: str = ""
+    slider: bool = False  # else a list
+    play: bool = False  # runs over the values
+    hidden: bool = False  # moved by clicks alone
+
+
+def sample_pointer(start: str) -> Pointer:
+    """The chosen sample, which clicks on pictures move: see `charts.chosen_sample`."""
+    return Pointer("sample", "sample_sample", [], start, hidden=True)
+
+
+class Description(ABC):
+    """What an explorer is. The engine asks for rows and charts, and never for anything else."""
+
+    name: ClassVar[str]  # of its notebook and its page
+    hint: ClassVar[str]  # what one can do, in a sentence or two
+    choices: Sequence[Choice]
+    exploded: ClassVar[Sequence[str]] = ()  # lists whose elements have rows of their own in exports
+
+    @abstractmethod
+    def steps(self, state: State) -> list[Any]:
+        """All recipes of a state, one collection for each who asks. Raises BadInput where there can
+        be no such thing.
+        """
+
+    @abstractmethod
+    def rows(self, state: State) -> Rows:
+        """What is stored of a state; {} where it is nothing. The first data set is exported."""
+
+    @abstractmethod
+    def pointers(self, state: State, rows: Rows) -> list[Pointer]:
+        """What can be pointed at. Their values join the state that `chart` and `sentences` get."""
+
+    @abstractmethod
+    def chart(self, state: State, rows: Rows, narrow: bool) -> Chart:
+        """The figure as Vega-Lite, without data; `narrow`: at most 350 pixels wide."""
+
+    @abstractmethod
+    def sentences(self, state: State, rows: Rows) -> list[str]:
+        """What the figure shows, in words; also where nothing is stored, and `rows` is {}."""
+
+    def marks(self, state: State, side: str) -> Sequence[Step]:
+        """Those few steps that are stored where a side (""; both) can be shown."""
+        return steps_of(self.steps(state))
+
+    def unused(self, state: State) -> set[str]:
+        """Choices that mean nothing in a state; they are not shown."""
+        return set()
+
+    def published(self) -> dict[str, State]:
+        """Choices of the states that the site's page offers, by their labels; others stay."""
+        return {"as in the notebook": {}}
+
+    def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
+        """What is exported, by file name: the first data set; of its lists only `exploded`."""
+        import pandas as pd
+
+        first = next(iter(rows.values()), [])
+        table = pd.DataFrame(first)
+        for column in table.columns.difference(self.exploded):
+            if isinstance(first[0][column], list):
+                del table[column]
+        if self.exploded and first:
+            table = table.explode([*self.exploded])
+        return {self.name: table}
+
+    @property
+    def start(self) -> State:
+        """Every choice as it is in the beginning."""
+        return {each.name: each.start for each in self.choices}
+
+    def value(self, state: State, name: str) -> Any:
+        """The value behind the label of a choice."""
+        for choice in self.choices:
+            if choice.name == name:
+                return choice.options[state[name]]
+        raise KeyError(name)
+
+
+def figure(of: Description, state: State, rows: Rows) -> dict[str, Any]:
+    """What `player.js` shows. Every list of rows goes by its name; charts hold none."""
+    pointers = of.pointers(state, rows)
+    state = {each.name: each.start for each in pointers} | state
+    return {
+        "wide": of.chart(state, rows, narrow=False),
+        "narrow": of.chart(state, rows, narrow=True),
+        "pointers": [asdict(each) | {"label": each.label or each.name} for each in pointers],
+        "rows": rows,
+        "at": {each.name: state[each.name] for each in pointers},
+    }
