@@ -21,7 +21,7 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the second answer): the dense network is trained for the same
+# 1. *Fine-tuning alone* (decides the second question): the dense network is trained for the same
 #    number of epochs, and nothing is pruned.
 # 2. *SAMIA on dense and pruned networks*. The paper attacks the dense network with Conf.
 

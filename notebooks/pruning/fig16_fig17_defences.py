@@ -20,7 +20,7 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): Base after fewer epochs. The test accuracy with
+# 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
 #    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
 # 2. *The paper's filter*: a claim about a defence is judged only if the defence keeps 75% of Base's
 #    test accuracy, in the mean over pruners.
