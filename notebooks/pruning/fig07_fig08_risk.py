@@ -15,7 +15,8 @@
 # **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned, and so are
 # the attacker's shadow models. The attack network SAMIA learns from the outputs of the shadow
 # models. L1 unstructured pruning removes single weights, L1 and L2 structured pruning remove
-# filters, slimming removes channels.
+# filters, slimming removes channels. A second question is whether L1 unstructured pruning leaks
+# more than fine-tuning alone.
 #
 # **Controls.**
 #
@@ -61,8 +62,8 @@ claims = report.claims(
         f"Each of four pruners raises the attack accuracy of SAMIA at {low:.0%} sparsity",
         fails=f"At least one of four pruners lowers the attack accuracy of SAMIA at {low:.0%} "
         "sparsity",
-        quantity="attack accuracy of SAMIA, the paper's attack network: pruned minus "
-        "dense network, for the pruner with the lowest difference",
+        quantity="attack accuracy of SAMIA (the paper's attack network): pruned minus dense "
+        "network, the lowest of the four pruners' differences",
         above=0.0,
         margin=0.02,
         ours="our control for Fig. 8",
@@ -84,8 +85,8 @@ claims = report.claims(
     report.Claim(
         "every_pruner",
         "SAMIA on each pruner's networks is more accurate than Conf on the dense network",
-        quantity="attack accuracy: SAMIA on the pruned minus Conf on the dense network, "
-        "for the pruner with the lowest difference",
+        quantity="attack accuracy: SAMIA on the pruned minus Conf on the dense network, the "
+        "lowest of the four pruners' differences",
         above=0.0,
         margin=0.02,
         paper="Fig. 8",
@@ -95,10 +96,10 @@ claims = report.claims(
     ),
     report.Claim(
         "most_at_similar_accuracy",
-        "SAMIA on most pruned networks of similar test accuracy is more accurate than Conf on "
+        "At similar test accuracy, SAMIA on most pruned networks is more accurate than Conf on "
         "the dense network",
-        quantity="share of the pruned networks, within 5 points of the dense network's test "
-        "accuracy, with a higher attack accuracy of SAMIA than that of Conf on the dense network",
+        quantity="share of pruned networks on which SAMIA is more accurate than Conf on the dense "
+        "network; only networks whose test accuracy is within 5 points of the dense network's",
         above=0.5,
         margin=0.17,
         paper="Fig. 7",
@@ -108,10 +109,11 @@ claims = report.claims(
     ),
     report.Claim(
         "order_of_pruners",
-        "L1 unstructured and slimming leak more than L2 structured, which leaks more than L1 "
-        "structured",
-        quantity="attack accuracy of SAMIA, smallest of three differences: L1 unstructured minus L2 "
-        "structured; slimming minus L2 structured; L2 structured minus L1 structured",
+        "L1 unstructured and slimming leak more than L2 structured, and L2 structured leaks more "
+        "than L1 structured",
+        quantity="the lowest of three differences in the attack accuracy of SAMIA: (1) L1 "
+        "unstructured minus L2 structured, (2) slimming minus L2 structured, (3) L2 structured "
+        "minus L1 structured",
         above=0.0,
         margin=0.02,
         paper="Fig. 7 and 8",
@@ -129,7 +131,7 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by sparsity (Fig. 8)
-# The dotted line is the dense network under the same attack, SAMIA.
+# The dotted line is the attack accuracy of SAMIA on the dense network.
 
 # %%
 study = PruningStudy(

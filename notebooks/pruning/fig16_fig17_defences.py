@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does PPB hide members from SAMIA?
+# # Does PPB reduce the attack SAMIA to guessing?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 16: their defence PPB "can reduce the attack accuracy to
 # around 50% (random guessing accuracy)" (section 6.3.2).
@@ -16,14 +16,14 @@
 # posteriors of two members by size and penalizes their divergence; the number after PPB is the
 # weight of the penalty. ADV (adversarial regularization) trains the network against an attack
 # network. The attackers do not know the defence: SAMIA and LiRA learn from shadow models of Base.
+# A second question is whether PPB is more accurate than early stopping at the same leakage.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
-#    accuracy with PPB is compared with that of Base stopped where LiRA has the same AUC (*at
-#    matched AUC*).
-# 2. *The paper's filter*: a defence counts only if it keeps 75% of Base's test accuracy, in the
-#    mean over pruners.
+# 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
+#    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
+# 2. *The paper's filter*: a claim about a defence is judged only if the defence keeps 75% of Base's
+#    test accuracy, in the mean over pruners.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -72,8 +72,8 @@ claims = report.claims(
         "ppb_hides",
         f"With {strong}, SAMIA is about as accurate as a guess (below 0.53) for every pruner",
         fails=f"With {strong}, SAMIA has an attack accuracy above 0.53 for at least one pruner",
-        quantity="accuracy of the attack SAMIA on networks fine-tuned with PPB at weight "
-        f"{strong_ppb:g}, for the pruner with the highest accuracy",
+        quantity="attack accuracy of SAMIA on networks fine-tuned with the defence PPB, weight "
+        f"{strong_ppb:g}: the highest of {len(pruners)} pruners' values",
         below=0.53,
         margin=0.02,
         paper="Fig. 16",
@@ -88,7 +88,8 @@ claims = report.claims(
     report.Claim(
         "ppb_is_cheap",
         f"{weak} costs less than 5 points of test accuracy for every pruner",
-        quantity=f"test accuracy: {weak} minus Base, for the pruner with the lowest difference",
+        quantity=f"test accuracy: {weak} minus Base, the lowest of {len(pruners)} pruners' "
+        "differences",
         above=-0.05,
         margin=0.02,
         paper="Fig. 16",
@@ -99,7 +100,7 @@ claims = report.claims(
     report.Claim(
         "adv_works",
         f"ADV lowers the AUC of SAMIA for {' and '.join(prune_weights)}",
-        quantity="AUC of SAMIA: ADV minus Base, for the pruner with the higher difference",
+        quantity="AUC of SAMIA: ADV minus Base, the higher of the two pruners' differences",
         below=0.0,
         margin=0.02,
         paper="Fig. 16",
@@ -109,9 +110,10 @@ claims = report.claims(
     ),
     report.Claim(
         "adv_fails_for_filters",
-        f"For {' and '.join(prune_filters)}, ADV lowers test accuracy more than the attack accuracy "
-        "of SAMIA",
-        quantity="fall of SAMIA's attack accuracy minus fall of test accuracy, from Base to ADV",
+        f"For {' and '.join(prune_filters)}, ADV lowers the test accuracy by more points than the "
+        "attack accuracy of SAMIA",
+        quantity="fall of the attack accuracy of SAMIA minus fall of the test accuracy, both from "
+        "Base to ADV",
         below=0.0,
         margin=0.02,
         paper="Fig. 16",
@@ -129,7 +131,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 16)
-# Down and right is better. For each pruner, all defences start from the same pruned networks.
+# A point further down leaks less, a point further right is more accurate. For each pruner, all
+# defences start from the same pruned networks.
 
 # %%
 defences = {
@@ -194,7 +197,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The line joins Base after fewer epochs. Down and right is better.
+# The line joins Base after fewer epochs. A defence below the line leaks less than early stopping at
+# the same test accuracy.
 
 # %%
 early = [*comparison.checkpoints[base], base]
@@ -270,7 +274,7 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# An epoch of Base takes the place of the defence and is compared with the other epochs. The true
+# Here an epoch of Base stands for the defence and is compared with the other epochs. The true
 # difference is 0. A value above 0 shows by how much the comparison can favour a defence.
 
 # %%

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # On binary data, does PPB hide members from SAMIA?
+# # On binary data, does PPB reduce the attack SAMIA to guessing?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack
 # accuracy to around 50% (random guessing accuracy)" (section 6.3.2). The figures include binary
@@ -17,7 +17,8 @@
 # unstructured: single weights) and fine-tuned with PPB, with DP-SGD, or without a defence (*Base*).
 # PPB sorts the posteriors of two members by size and penalizes their divergence; the number after
 # PPB is the weight of the penalty. A *non-adaptive* attack learns from shadow models of Base, an
-# *adaptive* attack from shadow models with the target's defence.
+# *adaptive* attack from shadow models with the target's defence. A second question is whether PPB
+# is more accurate than early stopping at the same leakage.
 #
 # **Controls.**
 #
@@ -66,8 +67,8 @@ claims = report.claims(
         f"On binary data, with {strong}, non-adaptive SAMIA is about as accurate as a guess "
         "(below 0.53)",
         fails=f"On binary data, with {strong}, non-adaptive SAMIA has an attack accuracy above 0.53",
-        quantity="accuracy of the attack SAMIA, which does not know the defence, on networks "
-        f"fine-tuned with PPB at weight {strong_ppb:g}",
+        quantity="attack accuracy of SAMIA, which does not know the defence, on networks "
+        f"fine-tuned with the defence PPB, weight {strong_ppb:g}",
         below=0.53,
         margin=0.02,
         paper="Fig. 17",
@@ -103,10 +104,9 @@ claims = report.claims(
     ),
     report.Claim(
         "dp_is_poor",
-        f"On binary data DP-SGD has a smaller net benefit than {weak} (fall of attack accuracy minus "
-        "fall of test accuracy)",
-        quantity="fall of SAMIA's attack accuracy minus fall of test accuracy, from Base: DP-SGD "
-        f"minus {weak}",
+        f"On binary data the net gain of DP-SGD is lower than that of {weak}",
+        quantity="net gain (fall of SAMIA's attack accuracy minus fall of test accuracy, compared "
+        f"with Base): DP-SGD minus {weak}",
         below=0.0,
         margin=0.02,
         paper="Fig. 17",
@@ -124,8 +124,9 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 17 and 19)
-# Down and right is better. A guess has an attack accuracy of 0.5. Attacks are non-adaptive unless
-# the legend says adaptive. All defences start from the same pruned networks.
+# A point further down leaks less, a point further right is more accurate. A guess has an attack
+# accuracy of 0.5. The attack is adaptive only where the legend says so. All defences start from the
+# same pruned networks.
 
 # %%
 study = PruningStudy(
@@ -178,7 +179,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The line joins Base after fewer epochs. Down and right is better.
+# The line joins Base after fewer epochs. A defence below the line leaks less than early stopping at
+# the same test accuracy.
 
 # %%
 lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"], known: [known]}
@@ -204,7 +206,9 @@ for variant in attacked:
     row["attack accuracy of SAMIA"] = found[variant]
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets; adaptive attacks in the last row alone")
+report.table(
+    rows, caption=f"Mean over {victims} targets; only the attacks of the last row are adaptive"
+)
 
 # %% [markdown]
 # ## Verdicts
@@ -241,7 +245,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and each defence has
 # one set of shadow models. A non-adaptive attack can miss members that an adaptive one identifies.
-# DP-SGD starts after training without DP-SGD, so that no epsilon is claimed. One pruner is tried,
+# The dense network is trained without DP-SGD, so that no epsilon is claimed. One pruner is tried,
 # as in the paper.
 
 # %%

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does PPB hide members from attackers who know it?
+# # Does PPB lower the accuracy of an attack that knows this defence?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 18: "PPB reduces the accuracy of adaptive attacks
 # compared to the attacks on the pruned model without defenses" (section 6.3.3).
@@ -15,14 +15,14 @@
 # **Setup.** Pruned networks are fine-tuned with the defence PPB, with ADV (adversarial
 # regularization), or without a defence (*Base*). PPB sorts the posteriors of two members by size
 # and penalizes their divergence. All attacks are *adaptive*: SAMIA and LiRA learn from shadow
-# models with the target's defence, at the same weight of its penalty.
+# models with the target's defence, at the same weight of its penalty. A second question is whether
+# PPB is more accurate than early stopping at the same leakage.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
-#    accuracy with PPB is compared with that of Base stopped where LiRA has the same AUC (*at
-#    matched AUC*).
-# 2. *AUC*: the attack accuracy depends on a threshold, the AUC does not.
+# 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
+#    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
+# 2. *AUC*: the attack accuracy depends on the attack's threshold, the AUC does not.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -69,8 +69,8 @@ claims = report.claims(
         "ppb_below_base",
         "PPB lowers the attack accuracy of adaptive SAMIA for every pruner",
         fails="PPB raises the attack accuracy of adaptive SAMIA for at least one pruner",
-        quantity="accuracy of the attack SAMIA, which knows the defence: fine-tuned with "
-        "PPB minus without a defence, for the pruner with the highest difference",
+        quantity="attack accuracy of SAMIA, which knows the defence: fine-tuned with PPB minus "
+        f"without a defence, the highest of {len(pruners)} pruners' differences",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -85,7 +85,7 @@ claims = report.claims(
     report.Claim(
         "best_for_filters",
         f"For {' and '.join(prune_filters)}, adaptive SAMIA has a lower AUC with PPB than with ADV",
-        quantity="AUC of adaptive SAMIA: PPB minus ADV, for the pruner with the highest difference",
+        quantity="AUC of adaptive SAMIA: PPB minus ADV (with several pruners: the highest difference)",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -97,8 +97,8 @@ claims = report.claims(
         "both_for_weights",
         f"For {' and '.join(prune_weights)}, adaptive SAMIA has a lower AUC with PPB and with ADV "
         "than without a defence",
-        quantity="AUC of adaptive SAMIA: defence minus Base, for the defence and pruner "
-        "with the highest difference",
+        quantity="AUC of adaptive SAMIA: defence minus Base, the highest of four differences (PPB "
+        "and ADV, each with two pruners)",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -116,7 +116,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 18)
-# Down and right is better. For each pruner, all defences start from the same pruned networks.
+# A point further down leaks less, a point further right is more accurate. For each pruner, all
+# defences start from the same pruned networks.
 
 # %%
 defences = {
@@ -172,7 +173,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The line joins Base after fewer epochs. Down and right is better.
+# The line joins Base after fewer epochs. A defence below the line leaks less than early stopping at
+# the same test accuracy.
 
 # %%
 early = [*comparison.checkpoints[base], base]
@@ -243,8 +245,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and each defence has
 # one set of shadow models. The attacker also knows the weight of the penalty, which a real attacker
-# has to guess. One weight of each defence is tried. Early stopping is compared for the first pruner
-# alone.
+# has to guess. One weight of each defence is tried. PPB is compared with early stopping for one
+# pruner, L1 unstructured.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
