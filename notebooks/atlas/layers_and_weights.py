@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Do the most vulnerable weights lie in the risky stages?
 #
-# **Question.** PPTP calls the last stages of a network risky, CWRF calls single weights vulnerable.
-# Both rewind what they name. Do they name the same weights, and does it matter where CWRF rewinds?
-# The question is ours.
+# **Question.** The question is ours. PPTP rewinds the last stages of a network, which it calls risky.
+# CWRF rewinds single weights, which it calls vulnerable. Do vulnerable weights lie in risky stages?
+# A second question is whether it matters in which stages CWRF rewinds.
 #
 # **Setup.** CWRF's vulnerability score ranks the weights of ten networks. Then RelaxLoss retrains
 # these networks after the same number of vulnerable weights is rewound and frozen: in the risky
@@ -19,7 +19,7 @@
 #
 # **Controls.**
 #
-# 1. *Stage size*: the share of all weights that lie in a stage, as chance has it.
+# 1. *Stage size*: the share of all weights that lie in a stage. Random weights have this share.
 # 2. *Magnitude*: the same shares for the largest weights.
 # 3. *Nothing rewound*: RelaxLoss retrains all weights, for the same number of epochs.
 # 4. *Early stopping* of ordinary training: two test accuracies are compared at matched AUC of LiRA.

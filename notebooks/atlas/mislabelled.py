@@ -9,9 +9,8 @@
 # %% [markdown]
 # # Do mislabelled members stay exposed under every defence?
 #
-# **Question.** A network can fit a wrong label only by heart, so a mislabelled member is a worst
-# case of memorization. A defence may protect the average member and not this one. The question is
-# ours.
+# **Question.** The question is ours. A network can fit a wrong label only by memorizing it, so
+# mislabelled members are a worst case. A defence may protect the average member and not these.
 #
 # **Setup.** Some samples have the label of another class, in all networks alike. About half of
 # them are members of a network. LiRA, RMIA and a threshold on the confidence attack each network;
@@ -23,7 +22,7 @@
 # 1. *Mislabelled non-members*: both groups have wrong labels, so the label alone tells nothing.
 # 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides whether
 #    a defence is worth its cost): two test accuracies are compared where this AUC is the same.
-# 3. *Pruning in rounds without a defence*: what SWMR adds to.
+# 3. *Pruning in rounds without a defence*: SWMR is compared with it.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)

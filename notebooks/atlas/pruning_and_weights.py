@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Does pruning spare the most vulnerable weights?
 #
-# **Question.** SAMIA's and WeMem's networks lose their smallest weights, CWRF names vulnerable
-# ones. Does pruning remove the vulnerable weights, and would it protect better if it did? The
-# question is ours.
+# **Question.** The question is ours. Magnitude pruning removes the smallest weights; CWRF finds
+# vulnerable weights. Does pruning remove the vulnerable weights? A second question is whether it
+# would protect better if it did.
 #
 # **Setup.** Ten networks lose the same share of their weights, chosen in different ways, and are
 # fine-tuned for the same number of epochs. All weights of convolutions and of the last layer

@@ -9,13 +9,15 @@
 # %% [markdown]
 # # Do all measures expose the same samples?
 #
-# **Question.** The five papers name the exposed samples by different measures: an attack, a
-# memorization score, the distance of features, the epoch at which a sample is encoded, its
-# difficulty. Do they name the same samples? The question is ours.
+# **Question.** The question is ours. Each of the five papers finds the exposed samples, which leak
+# most, by another measure. Do all measures find the same samples?
 #
-# **Setup.** All measures judge the same 600 samples and the same architecture. Each is measured
-# twice, on networks that share nothing. Correlations between two measures are corrected for the
-# errors of both: divided by the root of the product of their reliabilities (Spearman 1904).
+# **Setup.** All measures rank the same samples. *LiRA*: by how much more often the attack calls a
+# sample a member if the network trained on it. *Memorization score*: how much a network's
+# confidence depends on training with the sample. *Distance*: by how much its features differ
+# between a network that trained on it and one that did not. Each measure is taken twice, on
+# networks that share nothing. Rank correlations are divided by the root of the product of both
+# reliabilities (Spearman 1904): they are *corrected for errors*.
 #
 # **Controls.**
 #
@@ -63,39 +65,42 @@ corrected = "rank correlation over samples, corrected for the errors of both mea
 claims = report.claims(
     report.Claim(
         "memorized",
-        "LiRA and the memorization score expose the same samples (rank correlation above .8)",
+        "LiRA and the memorization score find the same samples exposed (rank correlation above .8)",
         quantity=f"{corrected}: LiRA with memorization score",
         above=0.8,
         margin=0.1,
         ours=True,
         control="networks of one measure are none of the other's",
         headline=True,
-        fails="LiRA and the memorization score expose other samples (rank correlation below .8)",
+        fails="LiRA and the memorization score find different samples exposed (rank correlation "
+        "below .8)",
     ),
     report.Claim(
         "features",
-        "LiRA and the distance of features in stage 4 expose the same samples (above .5)",
+        "LiRA and the distance of features in stage 4 find the same samples exposed (rank "
+        "correlation above .5)",
         quantity=f"{corrected}: LiRA with {last_stage}",
         above=0.5,
         margin=0.2,
         ours=True,
         control="the reliability of both measures",
         headline=True,
-        fails="LiRA and the distance of features in stage 4 expose other samples (below .5)",
+        fails="LiRA and the distance of features in stage 4 find different samples exposed (rank "
+        "correlation below .5)",
     ),
     report.Claim(
         "beyond_difficulty",
-        "At equal difficulty, LiRA and the distance of features in stage 4 still expose the "
-        "same samples (above .2)",
+        "At equal difficulty, LiRA and the distance of features in stage 4 still find the same "
+        "samples exposed (rank correlation above .2)",
         quantity=f"{corrected}, within strata of difficulty: LiRA with {last_stage}",
         above=0.2,
         margin=0.2,
         ours="our control",
-        control="difficulty is that of judges, which neither measure uses",
+        control="difficulty: the error of networks that neither measure uses",
     ),
     report.Claim(
         "encoded_early",
-        "Exposed samples are encoded earlier than others",
+        "Exposed samples are encoded earlier than others (negative rank correlation)",
         quantity=f"{corrected}: LiRA with {early}",
         below=0.0,
         margin=0.2,
@@ -162,12 +167,10 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Rank correlations of all measures
-# *Judges* are networks that are never attacked. *Difficulty* is the error of judges that did not
-# train on the sample. *Memorization score* is how much the judges' confidence depends on training
-# with it. *Distance*: M_all trains on all samples, M_h1 on half of them; it is how much farther
-# apart their features lie where M_h1 did not see the sample. *Epoch of encoding* is when a sample
-# first has half of its final exposure by LiRA. Measures on which two halves of the networks do not
-# agree are left out.
+# *Difficulty* is the error of networks that did not train on the sample. These networks, the
+# *judges*, also give the memorization score and are never attacked. *Distance*: M_all trains on all
+# samples, M_h1 on half of them. *Epoch of encoding* is when a sample first has half of its final
+# exposure by LiRA. Measures on which two halves of the networks do not agree are left out.
 
 # %%
 results = comparison.results
@@ -248,7 +251,7 @@ report.table(
 
 # %% [markdown]
 # ## Who predicts the final exposure early, and at what cost?
-# Final exposure is that of one half of the networks by LiRA; no signal knows these networks. The
+# Final exposure is LiRA's on one half of the networks; no signal uses these networks. The
 # correlations are not corrected for errors.
 
 # %%
