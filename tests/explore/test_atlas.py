@@ -49,7 +49,7 @@ def test_a_rank_is_the_share_of_non_members_with_a_lower_score(atlas: Atlas) -> 
             others = own[~inside]
             lower = (others < own[place]).mean() + (others == own[place]).mean() / 2
             expected.append(100 * lower)
-    at = ranks["variant"].index(NAME)
+    at = ranks["at"].index(NAME)
     assert ranks["members"][at] == pytest.approx(np.mean(expected), abs=0.51)
 
 
@@ -61,4 +61,4 @@ def test_what_is_missing_is_counted(atlas: Atlas) -> None:
     state = atlas.start | {"attack": "confidence"}
     rows = atlas.rows(state)
     state |= {each.name: each.start for each in atlas.pointers(state, rows)}
-    assert atlas.sentences(state, rows)[-1] == "1 variants are not stored yet."
+    assert atlas.sentences(state, rows)[-1] == "Not stored yet: 1 of 3 variants."

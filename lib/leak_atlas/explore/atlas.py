@@ -14,13 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from leak_atlas import audit
 from leak_atlas.audit.targets import tpr_key
 from leak_atlas.explore import charts, records, shelf, vega
 from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
-from leak_atlas.explore.exposed import GROUPS, MEMBERS, OTHERS, SHOWN, Exposed
+from leak_atlas.explore.exposed import GROUPS, MEMBERS, OTHERS, SHOWN, Exposed, path_rows
 from leak_atlas.explore.records import Row
 from leak_atlas.explore.shelf import Measured, Shelf
 from leak_atlas.explore.vega import Chart, by
@@ -99,7 +97,7 @@ class Atlas(Description):
         samples = sorted(set().union(*(row["sample"] for row in points)))
         return {
             "points": points,
-            "ranks": rank_rows(exposed, samples),
+            "ranks": path_rows(exposed, samples),  # through the variants
             "pictures": records.portraits(self._data, samples),
         }
 
@@ -125,7 +123,7 @@ class Atlas(Description):
                 texts.append(f"{name}: test accuracy {row['accuracy']:.3f}, {auc}.")
         missing = len(self.populations()) - len(rows["points"])
         if missing:
-            texts.append(f"{missing} variants are not stored yet.")
+            texts.append(f"Not stored yet: {missing} of {len(self.populations())} variants.")
         return texts
 
     # ------------------------------------------------------------ figure
@@ -169,77 +167,114 @@ def roc_columns(results: Sequence[Arrays]) -> Row:
     return rates
 
 
-def rank_rows(exposed: Mapping[str, Exposed], samples: Sequence[str]) -> list[Row]:
-    """The ranks of each sample under each variant: as a member, and as a non-member."""
-    index = [records.sample_index(sample) for sample in samples]
-    columns: dict[str, Any] = {"sample": samples, "variant": [[*exposed]] * len(samples)}
-    for group in GROUPS:
-        ranks = []
-        for each in exposed.values():
-            places = np.searchsorted(each.index, index)
-            ranks.append(each.ranks[group][places])
-        columns[group] = np.transpose(ranks).round()
-    return records.records(columns)
-
-
 # ---------------------------------------------------------------- charts
+
+
+ACCURACY = by("accuracy:Q", title="test accuracy", **FREE)
+AUC = by("auc:Q", title="attack AUC", **FREE)
+PLACE = {"x": ACCURACY, "y": AUC}
 
 
 def _plane(state: State, narrow: bool) -> Chart:
     """All variants; a click chooses one, which gets a ring and its intervals."""
-    x = by("accuracy:Q", title="test accuracy", **FREE)
-    y = by("auc:Q", title="attack AUC", **FREE)
-    of_training = vega.calculate(kind=f"datum.epoch ? '{ORDINARY}, by epoch' : 'with a defence'")
-    tips = [
-        by("variant:N"),
-        by("accuracy:Q", title="test accuracy", format=".3f"),
-        by("auc:Q", title="AUC", format=".3f"),
-        by("low:Q", title="95 % interval of the AUC from", format=".3f"),
-        by("high:Q", title="to", format=".3f"),
-    ]
-    colours = {f"{ORDINARY}, by epoch": vega.GREY, "with a defence": vega.PURPLE}
-    colour = by("kind:N", scale=vega.colours(colours), legend=vega.LEGEND)
-    line = vega.silent("line", {"color": vega.GREY, "strokeWidth": 1}, x=x, y=y)
-    line["encoding"]["order"] = by("auc:Q")
+    kind = f"datum.epoch ? '{ORDINARY}, by epoch' : 'with a defence'"
+    return vega.layers(
+        vega.rows("points", vega.calculate(kind=kind)),
+        _early_stopping(),
+        *_chosen_variant(),
+        _variants(state),  # last, so that clicks reach it
+        width=270 if narrow else 890,
+        height=300,
+    )
+
+
+def _early_stopping() -> Chart:
+    """The line through the epochs of ordinary training."""
+    look = {"color": vega.GREY, "strokeWidth": 1}
+    line = vega.silent("line", look, **PLACE, order=by("auc:Q"))
     line["transform"] = vega.where("datum.epoch")
-    look = charts.CLICKABLE | {"filled": True, "size": 90, "opacity": 0.85}
+    return line
+
+
+def _variants(state: State) -> Chart:
+    """The points that can be clicked."""
+    colours = {
+        f"{ORDINARY}, by epoch": vega.GREY,
+        "with a defence": vega.PURPLE,
+    }
     points = vega.mark(
-        "point", look, x=x, y=y, color=colour, tooltip=tips, description=by("variant:N")
+        "point",
+        charts.CLICKABLE | {"filled": True, "size": 90, "opacity": 0.85},
+        **PLACE,
+        color=by("kind:N", scale=vega.colours(colours), legend=vega.LEGEND),
+        tooltip=[
+            by("variant:N"),
+            by("accuracy:Q", title="test accuracy", format=".3f"),
+            by("auc:Q", title="AUC", format=".3f"),
+            by("low:Q", title="95 % interval of the AUC from", format=".3f"),
+            by("high:Q", title="to", format=".3f"),
+        ],
+        description=by("variant:N"),
     )
     points["params"] = [vega.selection("variant", "symbol", variant=state["variant"])]
-    chosen = vega.chosen("variant")
-    across = vega.silent("rule", x=by("accuracy_low:Q", **FREE), x2={"field": "accuracy_high"}, y=y)
-    along = vega.silent("rule", x=x, y=by("low:Q", **FREE), y2={"field": "high"})
-    ring = vega.silent(
-        "point", {"size": 260, "color": vega.INK, "strokeWidth": 2.5, "filled": False}, x=x, y=y
-    )
-    text = {"dy": -16, "fontSize": 11, "fontWeight": "bold"}
-    label = vega.silent("text", text, x=x, y=y, text=by("variant:N"))
-    for one in (across, along, ring, label):
-        one["transform"] = chosen
-    base = vega.rows("points", of_training)
-    size = {"width": 270 if narrow else 890, "height": 300}
-    return vega.layers(
-        base, line, ring, across, along, label, points, **size
-    )  # clicks reach points
+    return points
+
+
+def _chosen_variant() -> list[Chart]:
+    """A ring, both intervals and the name of the chosen variant."""
+    ring = {
+        "filled": False,
+        "size": 260,
+        "color": vega.INK,
+        "strokeWidth": 2.5,
+    }
+    name = {
+        "dy": -16,
+        "fontSize": 11,
+        "fontWeight": "bold",
+    }
+    accuracy = {
+        "x": by("accuracy_low:Q", **FREE),
+        "x2": {"field": "accuracy_high"},
+    }
+    auc = {
+        "y": by("low:Q", **FREE),
+        "y2": {"field": "high"},
+    }
+    marks = [
+        vega.silent("point", ring, **PLACE),
+        vega.silent("rule", **accuracy, y=AUC),
+        vega.silent("rule", x=ACCURACY, **auc),
+        vega.silent("text", name, **PLACE, text=by("variant:N")),
+    ]
+    for mark in marks:
+        mark["transform"] = vega.chosen("variant")
+    return marks
 
 
 def _roc(chosen: Chart, ordinary: Chart, width: int) -> Chart:
     """ROC curves on logarithmic axes."""
-    look = {"scale": {"type": "log", "domain": [FPRS[0], 1]}, "axis": {"values": [0.01, 0.1, 1]}}
+    look = {
+        "scale": {"type": "log", "domain": [FPRS[0], 1]},
+        "axis": {"values": [0.01, 0.1, 1]},
+    }
     x = by("fpr:Q", title="false positive rate", **look)
     y = by("tpr:Q", title="true positive rate", **look)
     marks = []
     for name, own in zip(LINES, (chosen, ordinary), strict=True):
         unfolded = vega.on(own, vega.unfold("fpr", "tpr"), vega.calculate(group=f"'{name}'"))
-        colour = by("group:N", scale=vega.colours(LINES), legend=vega.LEGEND)
-        tips = [by("group:N"), by("fpr:Q"), by("tpr:Q")]
         line = vega.mark(
-            "line", {"point": True, "clip": True}, x=x, y=y, color=colour, tooltip=tips
+            "line",
+            {"point": True, "clip": True},
+            x=x,
+            y=y,
+            color=charts.group_colour(LINES),
+            tooltip=[by("group:N"), by("fpr:Q"), by("tpr:Q")],
         )
         marks.append(unfolded | line)
-    guess = {"data": {"values": [{"fpr": FPRS[0], "tpr": FPRS[0]}, {"fpr": 1, "tpr": 1}]}}
-    marks.append(guess | vega.silent("line", charts.DASHED, x=x, y=y))
+    ends = [{"fpr": rate, "tpr": rate} for rate in (FPRS[0], 1)]
+    guessing = {"data": {"values": ends}}
+    marks.append(guessing | vega.silent("line", charts.DASHED, x=x, y=y))
     return {"layer": marks, "width": width, "height": 260}
 
 
@@ -249,7 +284,7 @@ def _ranks(rows: Rows, width: int) -> Chart:
     own = vega.rows("ranks", vega.chosen("sample"))
     known = vega.on(
         own,
-        vega.unfold("variant", *GROUPS),
+        vega.unfold("at", *GROUPS),
         vega.fold([*GROUPS], "group", "rank"),
         vega.where("isValid(datum.rank)"),
         vega.calculate(group=f"{NETWORKS}[datum.group]"),
@@ -265,9 +300,13 @@ def _ranks(rows: Rows, width: int) -> Chart:
             title="% of non-members below",
             axis={"tickCount": 3},
         ),
-        y=by("variant:N", sort=names, title=None, axis=labels),
+        y=by("at:N", sort=names, title=None, axis=labels),
         color=charts.group_colour(colours),
-        tooltip=[by("variant:N"), by("group:N"), by("rank:Q", title="% of non-members below it")],
+        tooltip=[
+            by("at:N", title="variant"),
+            by("group:N"),
+            by("rank:Q", title="% of non-members below it"),
+        ],
     )
     return vega.layers(
         known, dots, width=width - 190 if width > 300 else 110, height=14 * len(names)

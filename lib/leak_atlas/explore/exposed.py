@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,8 +137,8 @@ def mean_ranks(scores: Scores, ranks: NDArray) -> dict[str, NDArray]:
     }
 
 
-def path_rows(exposed: Mapping[float, Exposed], samples: Sequence[str]) -> list[Row]:
-    """The ranks of each sample through the sparsities."""
+def path_rows(exposed: Mapping[Any, Exposed], samples: Sequence[str]) -> list[Row]:
+    """The ranks of each sample through the sparsities, or whatever the keys are."""
     if not exposed:
         return []
     index = [records.sample_index(sample) for sample in samples]
