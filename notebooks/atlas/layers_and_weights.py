@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Do the most vulnerable weights lie in the risky stages?
 #
-# **Question.** The question is ours. PPTP rewinds the last stages of a network, which it calls risky.
-# CWRF rewinds single weights, which it calls vulnerable. Do vulnerable weights lie in risky stages?
-# A second question is whether it matters in which stages CWRF rewinds.
+# **Question.** The question is ours. PPTP rewinds the last stages of a network, which it calls
+# risky. CWRF rewinds single weights, which it calls vulnerable. Do vulnerable weights lie in risky
+# stages? A second question is whether it matters in which stages CWRF rewinds.
 #
 # **Setup.** CWRF's vulnerability score ranks the weights of ten networks. Then RelaxLoss retrains
 # these networks after the same number of vulnerable weights is rewound and frozen: in the risky
