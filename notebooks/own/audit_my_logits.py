@@ -44,7 +44,9 @@ audited.said(found_at)
 report.table(audited.rows(rates), caption=audited.caption())
 
 # %% [markdown]
-# The figure shows the attack on the loss and the four other attacks with the largest AUCs.
+# The figure shows the attack on the loss and the four other attacks with the largest AUCs. Samples
+# with the same score are called members together, so a curve can have steps. The AUC counts such
+# ties as one half.
 
 # %%
 report.roc(audited.roc(), title=audited.roc_title(), narrow=True)
