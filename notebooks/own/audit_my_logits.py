@@ -11,14 +11,9 @@
 #
 # Can an attack that reads logits identify the samples on which my model, the *target*, was trained?
 #
-# **To audit your model**, change one line and run all cells:
-#
-# 1. Save the model's logits with numpy, for samples that it trained on and for others:
-#    `np.savez("mine.npz", target=logits, labels=labels, member=trained_on)`.
-# 2. Set `file = "mine.npz"` in the cell below. `leak-atlas audit mine.npz` does the same.
-#
-# Logits of shadow models make the attacks stronger. The last section has all arrays. The first
-# output is the answer. Without a file, the page audits an example.
+# **To audit your model**, save its logits for members and other samples,
+# `np.savez("mine.npz", target=logits, labels=labels, member=trained_on)`, set `file` and run all
+# cells. All arrays stand at the end.
 
 # %% tags=["parameters"]
 file = ""  # CHANGE THIS: your .npz, as seen from this folder; "": an example is trained here
