@@ -7,22 +7,22 @@
 # ---
 
 # %% [markdown]
-# # Does the accuracy of features rise from stage 1 to stage 3?
+# # Is a classifier more accurate on features of stage 3 than of stage 1?
 #
-# **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy of each stage's features rises, and
-# "starts to level off after stage 3 to various degrees" (section 3.3). An accuracy can level off
-# after stage 3 only if it rises before.
+# **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy on each stage's features rises. Its
+# growth "starts to level off after stage 3 to various degrees" (section 3.3). It can level off after
+# stage 3 only if the accuracy rises before.
 #
 # **Setup.** A linear support vector machine (SVM) learns the classes from all features of one
 # stage, on the training samples. Its accuracy is measured on test samples. The networks train
-# on the whole pool; the pages on Figs. 9 to 11 use them, too.
+# on the whole pool.
 #
 # **Controls.**
 #
 # 1. *Untrained networks*: the same SVM on the same networks before training. Early stages have
 #    more features than late ones, so accuracy changes with depth even before training.
-# 2. *Rise before stage 3*: gains in stage 4 are judged only where accuracy rises from stage 1 to
-#    stage 3.
+# 2. *Rise before stage 3*: accuracy must first rise from stage 1 to stage 3. Where it does not,
+#    claims on later stages are not tested.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -72,8 +72,8 @@ claims = report.claims(
         "In every architecture, an SVM is more accurate on features of stage 3 than of stage 1",
         fails="In at least one architecture, an SVM is less accurate on features of stage 3 than "
         "of stage 1",
-        quantity="accuracy of the SVM: stage 3 minus stage 1, in the architecture with the "
-        "smallest difference",
+        quantity="accuracy of the SVM: stage 3 minus stage 1, in the architecture with the lowest "
+        "difference",
         above=0.0,
         quote="keeps consistently increasing in the early stages",
         control=paired,
@@ -85,8 +85,8 @@ claims = report.claims(
         "In every architecture, training raises the SVM's accuracy more on stage 3 than on stage 1",
         fails="In at least one architecture, training raises the SVM's accuracy less on stage 3 "
         "than on stage 1",
-        quantity="accuracy of the SVM, trained minus untrained network: stage 3 minus stage 1, in "
-        "the architecture with the smallest difference",
+        quantity="gain of the SVM's accuracy by training the network: gain on stage 3 minus gain on "
+        "stage 1, in the architecture with the lowest difference",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -96,11 +96,11 @@ claims = report.claims(
     report.Claim(
         "stagnates",
         f"After stage 3, the accuracy of VGG19 and of the ATM rises by less than {effect}",
-        quantity="accuracy of the SVM: last stage minus stage 3, in VGG19 or the ATM (whichever "
-        "rises more)",
+        quantity="accuracy of the SVM: last stage minus stage 3, in the one of VGG19 and the ATM that "
+        "rises more",
         below=effect,
         quote="others stagnate or even deteriorate (ATM and VGG)",
-        control="the rise from stage 1 to stage 3: accuracy can only level off after it rose",
+        control="accuracy must first rise from stage 1 to stage 3",
         **in_paper,
     ),
     report.Claim(
@@ -229,19 +229,16 @@ def rising(*names):
     return {words: audit.mean_ci(np.mean(gained, axis=0))}
 
 
-flat = [name for name in (deep_vgg, atm) if not rises[name].low > 0]
-trivial = f"accuracy does not rise before stage 3 in {' and '.join(flat)}, so it cannot level off"
-
 # %%
 report.judge(
     claims,
-    notes={"stagnates": trivial if flat else ""},
     rises=audit.least(rises.values()),
     training_adds=audit.least(added.values()),
     stagnates=audit.largest([after_third[deep_vgg], after_third[atm]]),
     resnet_slows=audit.paired_difference(gains[resnet][:, 2], earlier_gains),
     shallow_vgg_gains=audit.paired_difference(gains[shallow_vgg][:, 2], gains[deep_vgg][:, 2]),
     checks={
+        "stagnates": rising(deep_vgg, atm),
         "resnet_slows": rising(resnet),
         "shallow_vgg_gains": rising(shallow_vgg, deep_vgg),
     },

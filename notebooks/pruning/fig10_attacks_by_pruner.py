@@ -118,7 +118,8 @@ claims = report.claims(
         above=0.0,
         margin=0.3,
         paper="section 5.2.4",
-        quote="all attacks can achieve a high attack accuracy",
+        quote="pruning introduces a high generalization gap, all attacks can achieve a high attack "
+        "accuracy",
         section="5.2.4",
         control="pruned networks of one target are compared",
     ),

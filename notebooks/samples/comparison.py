@@ -266,7 +266,10 @@ weak = [name for name in rivals if lower(name, "Base", five_attacks).high >= 0]
 weak_note = ""
 if weak:
     weak_names = " and ".join(weak)
-    weak_note = f"at this strength, attack accuracy does not significantly fall with {weak_names}"
+    weak_note = f"at this strength, attack accuracy does not significantly fall with {weak_names}; "
+weak_note += report.listed(
+    {f"AUC of LiRA, {name}": comparison.estimate(name, "LiRA") for name in ("RSW", "RelaxLoss")}
+)
 
 # %%
 worst = {}

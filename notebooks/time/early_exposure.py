@@ -231,11 +231,13 @@ report.curves(
 checks = {}
 for name in studies:
     checks[f"LiRA beats guessing, {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
+steady = shares["constant rate"].same[at_late]
 report.judge(
     claims,
+    notes={"by_late": report.listed({"with a constant learning rate": steady})},
     by_late=same[at_late],
     by_early=same[at_early],
-    constant_rate=shares["constant rate"].same[at_late],
+    constant_rate=steady,
     hard_early=harder[at_early],
     other_networks=shares["falling rate"].other[-1],
     checks={claim.name: checks for claim in claims},

@@ -20,8 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides whether SAM beats less training): earlier epochs of SGD, *at matched
-#    AUC*, that is where RMIA has the same AUC as after training with SAM.
+# 1. *Early stopping* (decides the second answer): earlier epochs of SGD, *at matched AUC*, that is
+#    where RMIA has the same AUC as after training with SAM. Their learning rate is still high; a
+#    shorter training with SGD whose rate falls to 0 is missing.
 # 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
 
 # %% tags=["parameters"]
@@ -221,8 +222,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. After the same number of
 # epochs, SAM fits members less; only the claims at matched AUC take this into account. SAM's last
-# epoch has a low learning rate, earlier epochs of SGD do not. We run no shorter training with SGD
-# whose rate falls to 0.
+# epoch has a low learning rate, earlier epochs of SGD do not.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

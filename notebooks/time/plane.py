@@ -23,6 +23,7 @@
 # 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting): networks on
 #    harder data have a wider gap (loss on non-members minus loss on members). The networks
 #    with the wider final gap are read at the earlier epoch at which their gap is the other final gap.
+#    At one gap there can be several epochs with other vulnerabilities (see the limits).
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
@@ -209,9 +210,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Two data sets differ in more than difficulty, and this is one pair of them. At an
-# equal gap the networks on the harder data are read at an earlier epoch. The gap is itself a trace
-# of membership, so the comparison at an equal gap may remove part of the leakage. The page on complexity and speed
-# attacks the same networks: its answers are not independent of these.
+# equal gap the networks on the harder data are read at an earlier epoch. Late in training, the
+# vulnerability on the simpler data can rise while the gap stays. There the answer at an equal gap
+# depends on the epoch of the simpler data: we take the last one. The gap is itself a trace of
+# membership, so the comparison may remove part of the leakage. The page on complexity and speed
+# attacks the same networks, so its answers are not independent of these.
 
 # %% [markdown]
 # ## Robustness: other thresholds

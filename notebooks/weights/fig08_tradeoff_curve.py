@@ -211,8 +211,15 @@ for defence in defences:
     checks[defence.lower()][f"{defence} from scratch lowers the AUC of RMIA"] = lowered
 
 # %%
+by_lira = {}
+for name in ("CCL", "RelaxLoss"):
+    by_lira[f"AUC of LiRA, {name} inside CWRF"] = comparison.estimate(
+        curve(inside, name)[0], "LiRA"
+    )
+by_lira["without a defence"] = comparison.estimate(plain, "LiRA")
 report.judge(
     claims,
+    notes={"rewinding": report.listed(by_lira)},
     relaxloss=minus_scratch("RelaxLoss"),
     ccl=minus_scratch("CCL"),
     rewinding=rewinding,

@@ -63,10 +63,23 @@ def test_headlines_answer_the_title_and_the_limits_follow():
     unmarked = summary.short(judged(WRONG, OPEN, RIGHT))
     assert "✗ **No.** “Claim 0” does not hold: −0.300" in unmarked
     assert (
-        "◐ **Undecided:** “Claim 1”. The interval contains the threshold 0: 0.000" in unmarked
+        "◐ **Undecided:** “Claim 1”. The interval contains the border 0: 0.000" in unmarked
         and "Claim 2" not in unmarked
     )
     assert summary.short([]) == ""
+
+
+def test_an_effect_that_is_too_small_to_matter_says_so():
+    slope = report.Claim("slope", "A rises", "slope", above=0.0, margin=0.5, ours=True)
+    equal = report.Claim("equal", "A and B are alike", "gap", within=0.5, ours=True)
+    judge = report.judge(report.claims(slope, equal), slope=RIGHT, equal=RIGHT)
+    short = summary.short(list(judge))
+    assert "below the smallest effect of interest, 0.5" in short
+    assert "the interval excludes 0, so there is a difference" in short
+    wide = Estimate(0.7, 0.6, 0.8, 5)
+    judge = report.judge(report.claims(slope, equal), slope=wide, equal=OPEN)
+    short = summary.short(list(judge))
+    assert "smallest effect" not in short and "excludes 0" not in short
 
 
 def test_a_claim_that_fails_is_answered_by_the_sentence_that_is_true():

@@ -42,15 +42,17 @@ def log_ratio(
     member: ArrayLike,
     attacker: RMIA,
 ) -> FloatArray:
-    """Log of the target's confidence over the mean confidence, (N, A): the mean of all shadow
-    models online; offline of OUT models, corrected by the attacker's `a` (Zarifzadeh et al. 2024).
+    """Log of (target's confidence / reference confidence), (N, A) (Zarifzadeh et al. 2024).
+
+    Online, the reference is the mean over all shadow models. Offline, it is the mean over the OUT
+    models, corrected by the attacker's `a`.
     """
     of_target, of_shadows = by_query(target, shadows)
-    inside = np.asarray(member)
+    inside = np.asarray(member, np.bool_)
     if attacker.mode == "online":
         return of_target - _log_mean(of_shadows, np.ones_like(inside))
     log_out = _log_mean(of_shadows, ~inside)
-    if attacker.a == 1:
+    if attacker.a == 1:  # the formula below would lose digits of small p
         return of_target - log_out
     # log(((1 + a) p + 1 - a) / 2) = log(1 + (1 + a) / 2 (p - 1)): precise where p is close to 1.
     share = (1 + attacker.a) / 2
@@ -115,16 +117,17 @@ def base(
     member: ArrayLike,
 ) -> FloatArray:
     """BASE scores ``(N,)``: log p - log mean p over the shadow models, averaged over queries
-    (Lassila et al. 2025). The ranking is that of RMIA without z. Arrays and errors as in `rmia`.
+    (Lassila et al. 2025). For one query, the ranking is that of RMIA online without z. Arrays and
+    errors as in `rmia`.
     """
-    return np.asarray(log_ratio(target, shadows, member, RMIA()).mean(axis=1))
+    return np.asarray(log_ratio(target, shadows, member, RMIA("online")).mean(axis=1))
 
 
 def confidences(case: Case, views: int = 1) -> Signal:
-    """What both attacks read of a model: log confidences of the target's labels."""
+    """What both attacks read from a model: log confidences of the true labels."""
 
     def signal(arrays: Arrays, samples: BoolArray) -> FloatArray:
-        if views > 1:
+        if views > 1:  # stored as logit(p) of the true label, one column for each view
             return np.asarray(log_expit(arrays["views"][samples]))
         labels = case.target["labels"][samples]
         return log_confidence(arrays["logits"][samples], labels)

@@ -39,9 +39,9 @@ class Controls(widgets.VBox):
 
     def check(self, name: str, label: Any) -> None:
         """Raises BadInput on a label that is not offered."""
-        labels = [value for _, value in self.lists[name].options]
+        labels = list(next(one.options for one in self._of.choices if one.name == name))
         if label not in labels:
-            raise BadInput(f"{name} cannot be {label!r}{nearest(label, labels)}")
+            raise BadInput(f"{name} cannot be {label!r}{nearest(str(label), labels)}")
 
     def choose(self, state: State) -> None:
         """Sets some choices, and calls nobody."""
@@ -63,7 +63,7 @@ class Controls(widgets.VBox):
                 self._offer(control, options)
 
     def _offer(self, control: widgets.Dropdown, options: list[tuple[str, str]]) -> None:
-        """Gives a list other words; what is chosen stays."""
+        """Changes the texts of the options; the chosen option stays."""
         if list(control.options) != options:
             chosen = control.value
             with self._silent():

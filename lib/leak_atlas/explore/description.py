@@ -83,7 +83,7 @@ def sample_pointer(start: str) -> Pointer:
 
 
 class Description(ABC):
-    """What an explorer is. The engine asks for rows and charts, and never for anything else."""
+    """What an explorer is: its choices, and what it computes, shows and says for each state."""
 
     name: ClassVar[str]  # of its notebook and its page
     hint: ClassVar[str]  # what one can do, in a sentence or two
@@ -92,13 +92,13 @@ class Description(ABC):
 
     @abstractmethod
     def steps(self, state: State) -> list[Any]:
-        """All recipes of a state, one collection for each who asks. Raises BadInput where there can
-        be no such thing.
+        """All recipes of a state, in one collection for each side. Raises BadInput for a state that
+        cannot be computed.
         """
 
     @abstractmethod
     def rows(self, state: State) -> Rows:
-        """What is stored of a state; {} where it is nothing. The first data set is exported."""
+        """What is stored of a state; {} if nothing is. The first data set is exported."""
 
     @abstractmethod
     def pointers(self, state: State, rows: Rows) -> list[Pointer]:
@@ -113,7 +113,7 @@ class Description(ABC):
         """What the figure shows, in words; also where nothing is stored, and `rows` is {}."""
 
     def marks(self, state: State, side: str) -> Sequence[Step]:
-        """Those few steps that are stored where a side (""; both) can be shown."""
+        """The steps that must be stored so that a side can be shown; "" means both sides."""
         return steps_of(self.steps(state))
 
     def unused(self, state: State) -> set[str]:
@@ -121,7 +121,7 @@ class Description(ABC):
         return set()
 
     def published(self) -> dict[str, State]:
-        """Choices of the states that the site's page offers, by their labels; others stay."""
+        """For each entry of the site's menu, the choices that it changes."""
         return {"as in the notebook": {}}
 
     def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:

@@ -202,15 +202,17 @@ class Population:
         sub_models: int = 25,
         leave_out: int = 10,
     ) -> Population:
-        """SELENA from here on: each model goes on with the labels of sub-models of its own (see
-        `left_out`).
+        """Continues each model with SELENA: it is trained on labels that its own sub-models give
+        (see `left_out`).
         """
-        own = partial(left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out)
-        teachers = [own(state.origin().training) for state in self.states]
-        students = zip(self.states, teachers, strict=True)
-        return Population(
-            tuple(state.train(schedule, Distillation(), own) for state, own in students)
+        sub_models_of = partial(
+            left_out, schedule=sub_schedule, sub_models=sub_models, leave_out=leave_out
         )
+        students = []
+        for state in self.states:
+            teachers = sub_models_of(state.origin().training)
+            students.append(state.train(schedule, Distillation(), teachers))
+        return Population(tuple(students))
 
     def signals(self, views: Literal[1, 2, 18] = 1) -> tuple[Signals, ...]:
         return tuple(Signals(state, views) for state in self.states)
@@ -230,7 +232,9 @@ class Population:
 
         A number `permuted` makes it the null, in which membership is permuted (see `Attack`).
         """
-        others = shadows.states if shadows else self.states if targets else ()
+        others = self.states if targets else ()  # (): the models attack each other
+        if shadows is not None:
+            others = shadows.states
         return Attack(attacker, self.states[:targets], others, permuted)
 
     def attack_over_time(
@@ -249,14 +253,15 @@ class Population:
         attacks = {}
         for epoch in epochs:
             when: int | Literal["init"] = epoch or "init"
-            others = shadows and shadows.at(when)
+            others = None if shadows is None else shadows.at(when)
             attacks[epoch] = self.at(when).attack(attacker, shadows=others, permuted=permuted)
         return attacks
 
 
 def model_seed(seed: int, index: int) -> int:
-    """The seed of model `index` of an experiment with `seed`: no two experiments share one below
-    10,000 models.
+    """The seed of model `index` of an experiment with `seed`.
+
+    Experiments of fewer than 10,000 models never share a seed.
     """
     return 10_000 * seed + index
 
@@ -311,16 +316,16 @@ class Setup:
         """Scores of the pool's samples by `networks` of their own, which no attack knows (Feldman &
         Zhang 2020).
 
-        Each trains on a random `share` of the pool. Confidence resolves samples that all networks
-        get right.
+        Each trains on a random `share` of the pool. Scores are differences of confidence, because
+        accuracy cannot tell apart samples that all networks get right.
         """
         base = self.design
         design = Subsets(base.pool, base.test, base.seed, share=share)
         return self._memorization(design, networks, 1000, schedule)
 
     def fold_memorization(self, folds: int = 5, schedule: Schedule | None = None) -> Memorization:
-        """Scores as WeMem's published ones seem to come about: one network for each fold of the
-        pool, measured by confidence.
+        """Scores computed as we believe WeMem computed its published ones: one network for each
+        fold of the pool, measured by confidence.
 
         Of each sample one network is IN and the others are OUT, so that it has no standard error.
         """

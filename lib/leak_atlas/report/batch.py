@@ -38,8 +38,9 @@ from leak_atlas.lab.run import Lines, Outcome, run, width
 from leak_atlas.recipe import Step
 from leak_atlas.report import contents
 
-EXECUTION = 7.0  # core-seconds of a notebook whose results are there
+EXECUTION = 5.0  # core-seconds of a notebook whose results are there
 START = 2.0  # core-seconds until a worker does its first job
+PYTHONPATH = os.environ.get("PYTHONPATH", "")  # of this process; each notebook adds its own folder
 
 
 def reproduce(
@@ -71,10 +72,7 @@ def reproduce(
     files.make_folder(folder, "LEAK_ATLAS_OUTPUTS moves it")
     if todo.jobs:  # a store that has everything may be one that only others write
         files.make_folder(paths.store(), "LEAK_ATLAS_STORE moves it")
-    size = where.workers or os.cpu_count() or 1
-    if todo.jobs and not where.elsewhere:  # trainings need this machine's cores too
-        size = max(1, size // 2)
-    with alone(folder), executing(size) as pool:
+    with alone(folder), executing(where.workers or os.cpu_count() or 1) as pool:
         batch = Run(pool, folder, chosen, given, needs)
         for name, why in errors.items():
             batch.failed(name, why)
@@ -113,14 +111,14 @@ def _error(execution: Future[str]) -> str:
 def planned(
     chosen: dict[str, Notebook], given: dict[str, Given], where: cluster.Where, whole: bool = False
 ) -> tuple[Plan, dict[str, set[str]], dict[str, str]]:
-    """The plan of all notebooks, the keys of the jobs behind each, cheapest first, so that there is
-    something to read early, and why others are left out.
+    """Returns the plan of all notebooks; for each notebook, the cheapest first, the keys of its
+    jobs; and for each notebook with an error, why.
 
-    These cannot be declared or planned, or their data are not there; in a `whole` plan, which is
-    only shown, missing data leave out nothing.
+    A notebook is left out if it cannot be declared or planned, or if its data are missing. In a
+    `whole` plan, which is only shown, notebooks without data stay.
     """
     asked: dict[str, list[Step]] = {}
-    alone: dict[str, Plan] = {}
+    plans: dict[str, Plan] = {}
     errors: dict[str, str] = {}
     for name, one in chosen.items():
         try:
@@ -133,11 +131,11 @@ def planned(
         if missing:
             errors[name] = missing[0]
         if whole or not missing:
-            asked[name], alone[name] = steps, own
-    order = sorted(alone, key=lambda name: alone[name].seconds)
+            asked[name], plans[name] = steps, own
+    order = sorted(plans, key=lambda name: plans[name].seconds)
     todo = plan([asked[name] for name in order])
     # Another process may have finished some since.
-    return todo, {name: alone[name].jobs.keys() & todo.jobs.keys() for name in order}, errors
+    return todo, {name: plans[name].jobs.keys() & todo.jobs.keys() for name in order}, errors
 
 
 @contextmanager
@@ -199,12 +197,12 @@ class Run:
             self.execute(name)
 
     def execute(self, name: str) -> None:
-        """Executes a notebook in a process of its own."""
+        """Executes a notebook in a process of the pool."""
         work = self.folder, self.chosen[name], self.given[name]
         self.running[name] = self.pool.submit(execute, *work)
 
     def collect(self, wait: bool) -> None:
-        """Reports the executions that have ended, or waits for all of them."""
+        """Reports the executions that have ended; with `wait`, all of them."""
         for name, execution in list(self.running.items()):
             if wait or execution.done():
                 del self.running[name]
@@ -246,7 +244,7 @@ def _failures(errors: dict[str, str], code: int) -> int:
 def note(
     folder: Path, notebook: Notebook, given: Given, seconds: float = 0.0, error: str = ""
 ) -> None:
-    """Keeps what became of a notebook beside it; that a disk is full is reported at the end."""
+    """Writes NAME.run.json: what became of the notebook. A full disk is reported by `close`."""
     entry = {
         "notebook": notebook.name,
         "title": notebook.title,
@@ -269,8 +267,8 @@ def _sizes(notebook: Notebook, given: Given) -> str:
 
 
 def _headed(notebook: Notebook, run: str, given: Given) -> Any:
-    """The notebook's text with its sizes below the title: a thin net is never taken for the
-    paper's."""
+    """The notebook's text with its sizes below the title, so that nobody takes a small network for
+    the paper's."""
     text = copy.deepcopy(notebook.text)
     first = next(cell for cell in text.cells if cell.cell_type == "markdown")
     title, *rest = first.source.split("\n", 1)
@@ -285,7 +283,7 @@ def _headed(notebook: Notebook, run: str, given: Given) -> Any:
 def execute(folder: Path, notebook: Notebook, given: Given, aloud: bool = False) -> str:
     """Executes one notebook into the run folder and renders its page; why it failed, if it did.
 
-    Runs in a process of its own. `aloud`: what the notebook writes to stderr, its progress, is
+    Runs in a process of the pool. `aloud`: what the notebook writes to stderr, its progress, is
     printed as it comes.
     """
     import papermill
@@ -311,13 +309,13 @@ def execute(folder: Path, notebook: Notebook, given: Given, aloud: bool = False)
 
 
 def _prepare(folder: Path, notebook: Notebook, final: Path) -> None:
-    """The environment of the notebook's kernel; what kernels say to nobody goes to a log."""
+    """Sets the environment of the notebook's kernel; stderr goes to kernels.log."""
     log = os.open(folder / "kernels.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 2)
-    known = os.environ.get("PYTHONPATH", "")
+    os.close(log)
     beside = str(notebook.path.parent)  # modules of the notebook
     os.environ |= {
-        "PYTHONPATH": f"{known}{os.pathsep}{beside}" if known else beside,
+        "PYTHONPATH": f"{PYTHONPATH}{os.pathsep}{beside}" if PYTHONPATH else beside,
         "LEAK_ATLAS_PROGRESS": "log",
         "OMP_NUM_THREADS": "1",
         "LEAK_ATLAS_FIGURES": str(final.with_suffix("")),  # figures lie beside their page

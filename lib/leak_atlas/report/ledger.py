@@ -29,8 +29,8 @@ MEANING: dict[Verdict, str] = {
     "holds": "the whole 95 % interval is on the claimed side of the border",
     "fails": "the whole 95 % interval is on the other side",
     "undecided": "the 95 % interval contains the border: the data allow both answers",
-    "underpowered": "the 95 % interval contains the border and is wider than the smallest effect of "
-    "interest: more networks are needed; or the quantity could not be measured",
+    "underpowered": "the 95 % interval contains the border, and half of it is wider than the smallest "
+    "effect of interest: more networks are needed; or the quantity could not be measured",
     "inert": "a manipulation check failed, so the claim was not tested",
 }
 MIME = "application/vnd.leakatlas.claims+json"
@@ -221,13 +221,23 @@ def weight(row: Mapping[str, Any]) -> str:
         return ", ".join(parts)
     half = (row["high"] - row["low"]) / 2
     parts.append(f"± {digits(half)}")
-    if power > 0:
-        least = half / power
-        is_positive = row["verdict"] == "holds" and border(row) == 0
-        is_smaller = is_positive and abs(row["value"]) < least
-        note = " (the measured effect is smaller)" if is_smaller else ""
+    if least := smallest_effect(row):
+        note = " (the measured effect is smaller)" if is_small(row) else ""
         parts.append(f"smallest effect of interest {least:.2g}{note}")
     return ", ".join(parts)
+
+
+def smallest_effect(row: Mapping[str, Any]) -> float | None:
+    """The smallest effect of interest of a judged claim; None where it names none."""
+    power = row.get("power")
+    return (row["high"] - row["low"]) / 2 / power if power else None
+
+
+def is_small(row: Mapping[str, Any]) -> bool:
+    """Whether a claim about a sign holds by an effect below the smallest effect of interest."""
+    least = smallest_effect(row)
+    is_sign = row["verdict"] == "holds" and border(row) == 0
+    return is_sign and least is not None and abs(row["value"]) < least
 
 
 def measured(row: Mapping[str, Any]) -> str:

@@ -19,11 +19,11 @@ ANSWERS = {  # of each verdict: a word, and a sentence that is true
     "fails": ("No.", "{fails}: {number}."),
     "undecided": (
         "Undecided:",
-        "“{text}”. The interval contains the threshold {border}: {number}.",
+        "“{text}”. The interval contains the border {border}: {number}.",
     ),
     "underpowered": (
         "Underpowered:",
-        "“{text}”. A wide interval contains the threshold {border}: {number}.",
+        "“{text}”. A wide interval contains the border {border}: {number}.",
     ),
     "inert": ("Not tested:", "“{text}”. A manipulation check failed; measured: {number}."),
 }
@@ -85,9 +85,19 @@ def evidence(row: Row) -> str:
     parts = [f"Measured: {row['quantity']}", f"holds if {border(row)}"]
     if row["n"]:
         parts.append(f"n\u00a0=\u00a0{row['n']}")
+    if ledger.is_small(row):
+        parts.append(f"below the smallest effect of interest, {ledger.smallest_effect(row):.2g}")
+    if _differs_little(row):
+        parts.append("the interval excludes 0, so there is a difference")
     if row["note"]:
         parts.append(row["note"])
     return "; ".join([*parts, *failed(row)])
+
+
+def _differs_little(row: Row) -> bool:
+    """Whether a claim holds that a difference is small, but the difference is significant."""
+    is_within = row["rule"].startswith("|")
+    return is_within and row["verdict"] == "holds" and row["low"] * row["high"] > 0
 
 
 def interval(row: Row) -> str:
