@@ -10,9 +10,10 @@
 # # Explore: in which stage, and when?
 #
 # PPTP's probe trains one network on all samples (M_all) and one on half of them (M_h1). In which
-# stage do the two differ more on the samples that M_h1 has not seen? Each cell below answers with
-# an AUC; 0.5 is chance. Point at a cell, click it, click a picture, or play the epochs. A and B are
-# two probes that you choose.
+# stage do the two differ more on samples that M_h1 has not seen than on samples that it has seen?
+# Each cell below answers with an AUC; 0.5 is chance. A number in brackets could be chance: its
+# 95 % interval contains 0.5. Point at a cell, click it, click a picture, or play the epochs. A and B
+# are two probes; in JupyterLab you choose them.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)

@@ -13,8 +13,9 @@
 # scores each weight of a network. The share *r* with the highest scores goes back to its initial
 # values and stays there; the other weights are trained on with RelaxLoss.
 #
-# Choose two scores, A and B. The maps show which stages, layer types or tensors each score selects
-# at each *r*, compared with chance. The charts below show test accuracy and leakage at those *r*
+# A and B are two scores; in JupyterLab you choose them. The maps show which stages (or layer types,
+# or tensors) each score selects at each *r*: the selected share divided by *r*, so that 1 is chance.
+# A number in brackets could be chance: its 95 % interval contains 1. The charts below show test accuracy and leakage at those *r*
 # that are trained, next to the same training with nothing rewound. The attack is LiRA; its shadow
 # models go through the same steps.
 
@@ -94,8 +95,8 @@ app = Instrument(study)
 app
 
 # %% [markdown]
-# **Setup.** Each network, a shadow model too, scores its own weights. The two scores that are
-# compared first are trained at some *r*; all others when you ask for it.
+# **Setup.** Every network scores its own weights, and so does every shadow model. The first two
+# scores are trained at some *r*; other scores are trained when you choose them in JupyterLab.
 #
 # **Limits.** An interval is over the networks, which share their data and are each other's shadow
 # models. It says nothing of other data sets or architectures. A score that selects a small layer

@@ -125,6 +125,16 @@ def test_a_page_answers_without_a_kernel(page: "Page", place: Path, name: str) -
     assert not violations(page, ".leak-atlas-page")
 
 
+def test_the_words_of_a_page_follow_its_slider(page: "Page", place: Path) -> None:
+    page.goto((place / "outputs/runs/smoke/explore/samples.html").as_uri())
+    marks(page)
+    before = page.locator(".leak-atlas-says").inner_text()
+    page.locator(".leak-atlas-chart").focus()
+    page.keyboard.press("ArrowLeft")
+    changed = "was => document.querySelector('.leak-atlas-says').innerText != was"
+    page.wait_for_function(changed, arg=before)
+
+
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_a_page_fits_a_phone(page: "Page", place: Path, name: str) -> None:
     page.set_viewport_size({"width": 390, "height": 800})

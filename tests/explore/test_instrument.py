@@ -99,6 +99,8 @@ def test_what_is_not_offered_is_refused_in_a_line(app: Instrument) -> None:
         app.choose(A_with="4")
     with pytest.raises(BadInput, match="A_width cannot be '5'"):
         app.choose(A_width="5")
+    with pytest.raises(BadInput, match="A_width cannot be 8"):
+        app.choose(A_width=8)
 
 
 def test_what_cannot_be_is_said_and_not_offered(app: Instrument) -> None:

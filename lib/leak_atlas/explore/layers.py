@@ -216,7 +216,7 @@ class Layers(Description):
             cells = records.select(rows.get("cells", []), side=letter)
             own = records.select(cells, measure=measure)
             if own:
-                text = f"{side}: {_furthest(own, state['parts'])}."
+                text = f"{side}: {_furthest(own, state['parts'])}.{_chosen(own, state)}"
             elif cells:
                 text = f"{side}: {measure} is not stored yet."
             else:
@@ -291,8 +291,10 @@ def _part(state: State) -> str:
 
 
 def _parts(cells: Sequence[Row]) -> list[str]:
-    """The parts of networks, in order: the head stands last."""
-    return sorted(records.values(cells, "part"), key="head".__eq__)
+    """The parts of both networks, in the order of the deeper one; the head stands last."""
+    sides = [records.values(records.select(cells, side=side), "part") for side in COLOURS]
+    parts = dict.fromkeys([*max(sides, key=len), *records.values(cells, "part")])
+    return sorted(parts, key="head".__eq__)
 
 
 def _epochs(cells: Sequence[Row]) -> list[int]:
@@ -315,6 +317,18 @@ def _furthest(cells: Sequence[Row], parts: str) -> str:
     stage = _strongest(cells)
     text = f"furthest from chance is {_cell(strongest)}"
     return text if stage is strongest else f"{text}; among {parts}, {_cell(stage)}"
+
+
+def _chosen(cells: Sequence[Row], state: State) -> str:
+    """The cell that is pointed at; "" if none is, or if it is named already."""
+    part, epoch = state.get("part"), state.get("epoch")
+    if part is None:
+        return ""
+    chosen = records.select(cells, part=part, epoch=epoch)
+    if not chosen:
+        return f" Nothing is stored of {part} at epoch {epoch}."
+    named = max(cells, key=_from_chance), _strongest(cells)
+    return "" if chosen[0] in named else f" Chosen: {_cell(chosen[0])}."
 
 
 def _cell(row: Row) -> str:

@@ -11,10 +11,11 @@ import base64
 import gzip
 import json
 from contextlib import suppress
+from itertools import product
 from typing import Any
 
 from leak_atlas import BadInput
-from leak_atlas.explore.description import Description, State, figure
+from leak_atlas.explore.description import Description, Rows, State, figure
 
 
 def packet(of: Description, state: State) -> str:
@@ -37,9 +38,25 @@ def _shown(of: Description, state: State, pool: dict[str, int]) -> dict[str, Any
     if not rows:
         return None
     shown = figure(of, state, rows)
-    sentences = of.sentences(state | shown["at"], rows)
+    sentences = _sentences(of, state, rows, shown)
     places: dict[str, list[int]] = {}
     for name, own in rows.items():
         texts = [json.dumps(row) for row in own]
         places[name] = [pool.setdefault(text, len(pool)) for text in texts]
-    return {"figure": shown | {"rows": places}, "sentences": sentences}
+    return {"figure": shown | {"rows": places}} | sentences
+
+
+def _sentences(of: Description, state: State, rows: Rows, shown: dict[str, Any]) -> dict[str, Any]:
+    """What is said wherever the visible pointers stand.
+
+    `said` has the indices of `sentences` for each combination of the pointers' values; the last
+    pointer changes first.
+    """
+    pointers = [each for each in shown["pointers"] if not each["hidden"]]
+    names = [each["name"] for each in pointers]
+    pool: dict[str, int] = {}  # the place of each sentence
+    said = []
+    for values in product(*(each["values"] for each in pointers)):
+        at = shown["at"] | dict(zip(names, values, strict=True))
+        said.append([pool.setdefault(text, len(pool)) for text in of.sentences(state | at, rows)])
+    return {"sentences": list(pool), "said": said}

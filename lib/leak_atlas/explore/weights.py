@@ -180,8 +180,9 @@ class Weights(Description):
                 texts.append(f"{name} is not stored yet.")
                 continue
             for cell in records.select(cells, at=state["r"], part=state["part"]):
-                times = records.sentence(cell, "times", "Selected share divided by r:", digits=1)
-                texts.append(f"{name} selects {cell['meaning']}. {times}.")
+                times = records.sentence(cell, "times", "which divided by r is", digits=1)
+                rate = f"At r = {state['r']:g}"
+                texts.append(f"{rate}, {name} selects {cell['meaning']}, {times}.")
         if rows:
             rate = state["r"]
             texts += shelf.sentences(rows["outcomes"], rate, f"r = {rate:g}")

@@ -219,11 +219,22 @@ window.leakAtlas ??= (() => {
     const asked = new URLSearchParams(location.hash.slice(1));
     list.selectedIndex = Math.max(0, states.findIndex(({ label }) => label === asked.get("show")));
     const fill = at => {
-      const { figure, label, sentences } = states[list.selectedIndex];
+      const { figure, label, sentences, said } = states[list.selectedIndex];
       const rows = Object.fromEntries(Object.entries(figure.rows).map(([name, own]) => [name, own.map(each => pool[each])]));
-      words.replaceChildren(...sentences.flatMap(each => [each, element("br")]));
-      const report = now => history.replaceState(null, "", `#${new URLSearchParams({ show: label, ...now })}`);
-      return show(place, { ...figure, rows, at: { ...figure.at, ...at } }, report);
+      const say = now => {
+        const turns = figure.pointers.filter(({ hidden }) => !hidden);
+        const index = ({ name, values }) => Math.max(0, values.findIndex(each => same(each, now[name] ?? figure.at[name])));
+        const here = turns.reduce((before, each) => before * each.values.length + index(each), 0);
+        words.replaceChildren(...said[here].flatMap(each => [sentences[each], element("br")]));
+      };
+      const report = now => {
+        history.replaceState(null, "", `#${new URLSearchParams({ show: label, ...now })}`);
+        say(now);
+      };
+      const kept = figure.pointers.filter(({ name, values, hidden }) => hidden ? at[name] : values.some(each => same(each, at[name])));
+      const start = { ...figure.at, ...Object.fromEntries(kept.map(({ name }) => [name, at[name]])) };
+      say(start);
+      return show(place, { ...figure, rows, at: start }, report);
     };
     list.addEventListener("change", () => fill(where(shown.get(place))));
     root.replaceChildren(...states.length > 1 ? [choice] : [], words, place);
