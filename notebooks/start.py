@@ -59,8 +59,8 @@ ordinary = setup.trained()
 
 # %% [markdown]
 # ## 2 Add a defence
-# The defence RelaxLoss keeps the mean loss of members near `alpha`, so that members differ less from
-# non-members.
+# The defence RelaxLoss keeps the mean loss of members near `alpha`, so that members differ less
+# from non-members.
 
 # %%
 defended = setup.trained(recipe.RelaxLoss(alpha))
@@ -80,17 +80,17 @@ attackers = {
 
 # %% [markdown]
 # ## 4 Run
-# `lab.compare` trains the networks, stores them, attacks and compares them. Run this cell twice: what
-# is stored is not computed again.
+# `lab.compare` trains the networks, stores them, attacks and compares them. Run this cell twice:
+# what is stored is not computed again.
 
 # %%
 comparison = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
 
 # %% [markdown]
 # ## 5 Which attack identifies members best?
-# The *true positive rate* (TPR) is the share of members that an attack identifies. The *false positive
-# rate* (FPR) is the share of non-members that it mistakes for members. The area under the curve (AUC)
-# is .5 for a guess.
+# The *true positive rate* (TPR) is the share of members that an attack identifies. The *false
+# positive rate* (FPR) is the share of non-members that it mistakes for members. The area under the
+# curve (AUC) is .5 for a guess.
 
 # %%
 curves = {}
@@ -103,9 +103,10 @@ report.roc(curves, title=f"{best} has the largest AUC, {areas[best]:.2f}")
 
 # %% [markdown]
 # ## 6 Is the defence more accurate than early stopping?
-# A network that stops training earlier leaks less, too. So a defence is compared with early stopping
-# *at matched AUC*: with the epoch of ordinary training at which RMIA has the same AUC. The line joins
-# the epochs of ordinary training. The defence is worth its cost if its point lies right of the line.
+# A network that stops training earlier leaks less, too. So a defence is compared with early
+# stopping *at matched AUC*: with the epoch of ordinary training at which RMIA has the same AUC. The
+# line joins the epochs of ordinary training. The defence is worth its cost if its point lies right
+# of the line.
 
 # %%
 gain = comparison.early_stopping("RelaxLoss", "RMIA")

@@ -9,14 +9,14 @@
 # %% [markdown]
 # # Is a cheap attack enough?
 #
-# **Question.** The question is ours. The five papers attack with 5 to 128 shadow models, or with
-# none. How many does an attack need to find most of the leakage? And does a weaker attacker rank
-# defences in another order?
+# **Question.** The question is ours. The five papers attack with five shadow models or more, or
+# with none. How many does an attack need to find most of the leakage? And does a weaker attacker
+# rank defences in the same order?
 #
 # **Setup.** The same networks are attacked with few and with many shadow models. The attacks are
 # LiRA with shadow models that trained on a sample (*online*) and without them (*offline*), RMIA,
 # SAMIA (a network that learns to recognize members) and a threshold on the confidence. Shadow
-# models come in pairs: each sample is a member of one of the two.
+# models come in pairs: each sample is a member of exactly one of the two.
 #
 # **Controls.**
 #

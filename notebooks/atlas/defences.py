@@ -21,7 +21,8 @@
 #
 # 1. *Early stopping* of ordinary training, at matched AUC (decides all answers).
 # 2. *The same steps without a defence*: networks that are rewound, pruned, or pruned in rounds.
-# 3. *Another seed*: SELENA and augmentation gained most on the pilot seed, which is not judged here.
+# 3. *Another seed*: SELENA and augmentation gained most on the pilot seed, which is not judged
+#    here.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)

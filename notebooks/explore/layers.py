@@ -11,9 +11,9 @@
 #
 # PPTP's probe trains one network on all samples (M_all) and one on half of them (M_h1). In which
 # stage do the two differ more on samples that M_h1 has not seen than on samples that it has seen?
-# Each cell below answers with an AUC; 0.5 is chance. A number in brackets could be chance: its
-# 95 % interval contains 0.5. Point at a cell, click it, click a picture, or play the epochs. A and B
-# are two probes; in JupyterLab you choose them.
+# Each cell below answers with an AUC; 0.5 is chance. A number in brackets could be chance: its 95 %
+# interval contains 0.5. Point at a cell, click it, click a picture, or play the epochs. A and B are
+# two probes; in JupyterLab you choose them.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)

@@ -12,11 +12,11 @@
 # A network is trained, a share of its weights is set to zero for good, and the rest is trained on,
 # with or without a defence (SAMIA and PPB). What is removed, and who is exposed by that?
 #
-# In JupyterLab, choose a pruner and a defence for A and for B, and an attack. The upper maps show which classes
-# are exposed at each sparsity, the lower ones what is removed of each stage. Click a class to see
-# its members and those who are exposed most; click a picture to follow that sample through the
-# sparsities. A number in brackets could be chance. Two of the pruners are controls, which remove at
-# random.
+# In JupyterLab, choose a pruner and a defence for A and for B, and an attack. The upper maps show
+# which classes are exposed at each sparsity, the lower ones what is removed of each stage. Click a
+# class to see its members and those who are exposed most; click a picture to follow that sample
+# through the sparsities. A number in brackets could be chance. Two of the pruners are controls,
+# which remove at random.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)

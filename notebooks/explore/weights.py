@@ -14,10 +14,10 @@
 # values and stays there; the other weights are trained on with RelaxLoss.
 #
 # A and B are two scores; in JupyterLab you choose them. The maps show which stages (or layer types,
-# or tensors) each score selects at each *r*: the selected share divided by *r*, so that 1 is chance.
-# A number in brackets could be chance: its 95 % interval contains 1. The charts below show test accuracy and leakage at those *r*
-# that are trained, next to the same training with nothing rewound. The attack is LiRA; its shadow
-# models go through the same steps.
+# or tensors) each score selects at each *r*: the selected share divided by *r*, so that 1 is
+# chance. A number in brackets could be chance: its 95 % interval contains 1. The charts below show
+# test accuracy and leakage at those *r* that are trained, next to the same training with nothing
+# rewound. The attack is LiRA; its shadow models go through the same steps.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)

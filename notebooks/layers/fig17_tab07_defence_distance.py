@@ -14,13 +14,15 @@
 # (section 5.2.4).
 #
 # **Setup.** Three networks start from the same weights: cross-entropy (CE) on all data, CE on half
-# of the data, and the defence RelaxLoss (holds the loss near a target) on all data. We measure how
-# far the features of the second and of the third network are from those of the first.
+# of the data, and the defence RelaxLoss (keeps the training loss near a target) on all data. We
+# measure how far the features of the second and of the third network are from those of the first.
+# The answers are means over stages; stages can differ (see the first figure).
 #
 # **Controls.**
 #
 # 1. *Same batches*: RelaxLoss sees the batches of the first network in the same order. The paper
-#    names no order. CE on half of the data always has other batches.
+#    does not say in which order RelaxLoss sees the samples. CE on half of the data cannot have the
+#    same batches.
 # 2. *Early stopping*: CE on all data, stopped where its member accuracy is about that of RelaxLoss.
 # 3. *Other batches*: CE on all data in another order. RelaxLoss is also trained in that order.
 
@@ -93,8 +95,7 @@ claims = report.claims(
         "With the same batches as CE, RelaxLoss changes features more than halving the data does",
         fails="With the same batches as CE, RelaxLoss changes features less than halving the data "
         "does",
-        quantity=f"{farther_than} CE on half of the data, mean over stages; RelaxLoss has the same "
-        "batches as CE",
+        quantity=f"with the same batches: {farther_than} CE on half of the data, mean over stages",
         above=0.5,
         margin=0.05,
         ours=True,
@@ -107,8 +108,7 @@ claims = report.claims(
         quantity="test accuracy: RelaxLoss minus CE on half of the data",
         above=0.0,
         margin=0.02,
-        paper="Tab. 7",
-        quote="closer feature maps do not mean better generalizability",
+        paper="Tab. 7: 47.57 against 44.07 %",
         section="5.2.4",
         control="the same initialisation; paired over repetitions",
     ),
@@ -237,10 +237,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** RelaxLoss with other batches differs from CE both in the loss and in the batches.
-# RelaxLoss with the same batches differs in the loss alone, so the paper's sentence needs both
-# claims. CE on half of the data takes half of the steps. A Euclidean distance also grows with the
-# length of features, so a large distance does not mean worse features. In `quick` nothing is
-# augmented, and one target loss stands for the paper's search.
+# RelaxLoss with the same batches shows what the loss alone does. The paper does not say which of
+# the two it means, so we judge both. A mean over stages can hide that stage 4 answers otherwise. CE
+# on half of the data takes half of the steps. A Euclidean distance also grows with the length of
+# features, so a large distance does not mean worse features. In `quick` nothing is augmented, and
+# one target loss stands for the paper's search.
 
 # %%
 report.provenance(probe.results, seed=seed, pilots=pilots)

@@ -9,14 +9,15 @@
 # %% [markdown]
 # # Do features of a stage without disparity identify members?
 #
-# **Our question** about PPTP's premise: a stage without *disparity* counts as safe and is frozen
-# (sections 3.2 and 4). The disparity of a stage is |AUC − 0.5|: the AUC says how well the distance
-# between the features of two networks separates samples that one of them did not see.
+# **Our question** is about a premise of PPTP (Fang & Kim 2026): a stage without *disparity* counts
+# as safe and is frozen (sections 3.2 and 4). Does such a stage leak? The disparity of a stage is
+# |AUC − 0.5|. The AUC says how well the distance between the features of two networks separates
+# samples that one of them was not trained on from samples that both were trained on.
 #
-# **Setup.** We attack one network instead of comparing two. The attacker knows for half of the
-# samples whether they were members. A classifier on the features of one stage learns from these
-# samples and is judged on the others. The defence is RelaxLoss, which holds the loss near a target.
-# *Inside PPTP*, it retrains the risky stages alone (stage 4, rewound first).
+# **Setup.** We attack one network instead of comparing two. The attacker knows the membership of
+# half of the samples. A classifier on the features of one stage learns from these samples and is
+# judged on the others. The defence is RelaxLoss, which keeps the loss near a target. *Inside PPTP*,
+# it retrains the risky stages alone (stage 4, rewound first).
 #
 # **Controls.**
 #
@@ -253,7 +254,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** An AUC near 0.5 identifies few members. A better classifier may identify more, so
+# **Limits.** With an AUC near 0.5, few members are found. The disparity is measured on pairs of
+# networks, the attack on other networks of the same kind. A better classifier may identify more, so
 # these AUCs are lower bounds. Stage 3 may have a disparity by direction: see the page
 # `fig01_stage_and_block_disparity`. This attacker reads features inside the network; the paper's
 # attackers read its output.

@@ -66,11 +66,11 @@ report.table(members, caption=audited.most_caption(found_at))
 
 # %% [markdown]
 # ## The arrays that the audit needs
-# `target`, `labels` and `member` are required. N is the number of samples, C of classes, M of shadow
-# models. Z is the number of samples in a *population*: samples that no model trained on. A *shadow
-# model* is trained as the target was, on a random part of the N samples, drawn without regard to
-# `member`. With several queries of a sample, logits are (N, A, C): A queries, the plain one first.
-# LiRA and RMIA use all of them.
+# `target`, `labels` and `member` are required. N is the number of samples, C of classes, M of
+# shadow models. Z is the number of samples in a *population*: samples that no model trained on. A
+# *shadow model* is trained as the target was, on a random part of the N samples, drawn without
+# regard to `member`. With several queries of a sample, logits are (N, A, C): A queries, the plain
+# one first. LiRA and RMIA use all of them.
 #
 # The folder `outputs/runs/own` has a CSV with all scores (larger = more likely a member) and a JSON
 # with all numbers.

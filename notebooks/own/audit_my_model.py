@@ -16,7 +16,7 @@
 # (`cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`) and change two cells of the copy:
 #
 # 1. *Parameters*: `weights` and `data` name your files, `known_accuracy` is the test accuracy that
-#    you know. The next ten lines describe your training.
+#    you know. The lines from `epochs` to `flip` describe your training.
 # 2. *Module*: put your `nn.Module` in place of `Net`.
 #
 # The last section says how to make the files.
@@ -34,12 +34,12 @@ weight_decay = 0.0005  # of your training, added to the gradient
 crop = 0  # augmentation in your training: random crops after zero padding of so many pixels
 flip = False  # augmentation in your training: random horizontal flips
 pixels = None  # side to which images are reduced, pixels; None: as they are
-pool = None  # members that the attacks score; None: all of the train part
+pool = None  # number of members to audit; None: all of the train part
 test = None  # samples of the test part that are used; None: all
-population = None  # of these, RMIA's population; the others are the non-members; None: two fifths
+population = None  # non-members that serve RMIA as reference; None: two fifths of all
 shadow_networks = 16  # shadow models; 0: only attacks that need none
 probe_pairs = 4  # pairs of networks that are trained for the disparity of modules; 0: none
-share = 0.01  # of all weights, those with the largest scores
+share = 0.01  # share of the weights that is shown as those with the largest scores
 rates = [0.05, 0.01]  # false positive rates (FPR) at which the true positive rate (TPR) is shown
 found_at = 0.01  # FPR of the answer: the share of non-members that an attack mistakes for members
 name = "audit_my_model"  # of the CSV of scores in outputs/runs/own
@@ -103,8 +103,8 @@ audited.said(found_at)
 # %% [markdown]
 # ## AUC and TPR of each attack
 # The *target* is your model. Attacks are strongest if the shadow models are as accurate as the
-# target, on members and on non-members. A guess has an AUC of .5, and at an FPR of 1 % it identifies
-# 1 % of the members. Intervals are over samples, because there is one target.
+# target, on members and on non-members. A guess has an AUC of .5, and at an FPR of 1 % it
+# identifies 1 % of the members. Intervals are over samples, because there is one target.
 
 # %%
 found = audited.found
@@ -115,9 +115,9 @@ report.roc(found.roc(), title=found.roc_title())
 
 # %% [markdown]
 # ## Members that the strongest attack identifies
-# The *strongest attack* has the largest TPR at an FPR of `found_at`. `index` is the sample's place in
-# the data set, in which the train part comes first. A CSV file in `outputs/runs/own` has the scores
-# of all samples.
+# The *strongest attack* has the largest TPR at an FPR of `found_at`. `index` is the sample's place
+# in the data set, in which the train part comes first. A CSV file in `outputs/runs/own` has the
+# scores of all samples.
 
 # %%
 members = found.most(found_at)
@@ -125,9 +125,9 @@ report.table(members, caption=found.most_caption(found_at))
 
 # %% [markdown]
 # ## Membership in the features of each module
-# One panel reads your model: a classifier on a module's features learns from half of the samples who
-# is a member. Its AUC on the other half is shown. The other panel compares two networks that are
-# trained here, one on all members and one on half of them. The distance between their features
+# One panel reads your model: a classifier on a module's features learns from half of the samples
+# who is a member. Its AUC on the other half is shown. The other panel compares two networks that
+# are trained here, one on all members and one on half of them. The distance between their features
 # identifies that half, with the AUC that is shown (*disparity*, of the paper on PPTP). The title is
 # corrected for the number of modules, the intervals are not.
 
@@ -146,8 +146,8 @@ report.table(largest, caption="Number of weights, without biases")
 
 # %% [markdown]
 # ## Limits
-# If no attack here identifies members, a stronger attack still may. Members and non-members must come
-# from one distribution. The line *Self-audit* of the provenance checks this: it classifies the
+# If no attack here identifies members, a stronger attack still may. Members and non-members must
+# come from one distribution. The line *Self-audit* of the provenance checks this: it classifies the
 # samples without the model. If it separates members from non-members, the AUCs above say nothing
 # about the model.
 
@@ -164,12 +164,12 @@ report.provenance(results, weights=page.source(target), scores=scores.name)
 # 2. **Weights.** Where the model is, run `torch.save(net.state_dict(), "mine.pt")`. Here, run
 #    `leak-atlas model mine.pt`. Then write `weights = "mine.safetensors"`.
 # 3. **Training.** Write the parameters of your training, and the test accuracy that you know.
-# 4. **Module.** Replace `Net`, and `MyNet` above it. `reads` has the kinds of its data. `stages` has
-#    names of modules as `named_modules()` gives them. In a file next to the notebook, from which
-#    you import `MyNet`, the module is trained on all cores.
+# 4. **Module.** Replace `Net`, and `MyNet` above it. `reads` has the kinds of its data. `stages`
+#    has names of modules as `named_modules()` gives them. In a file next to the notebook, from
+#    which you import `MyNet`, the module is trained on all cores.
 #
 # The module reads images as `(n, channels, side, side)` of `(pixel / 255 - mean) / std`. `mean` and
-# `std` are measured, unless you give `--mean` and `--std` to `data add`. Classes are in the order of
-# their names. Columns of numbers are standardised by the train part; bits are not.
+# `std` are measured, unless you give `--mean` and `--std` to `data add`. Classes are in the order
+# of their names. Columns of numbers are standardised by the train part; bits are not.
 #
 # With `data` but without `weights`, the example's network is trained on your data and audited.

@@ -45,7 +45,7 @@ optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9
 lr = 0.005  # learning rate, cosine to 0
 shadows = 10  # models in complement pairs; each is attacked by the others except its pair
 draws = 10  # permutations of the membership labels
-margin = 0.03  # smallest difference of AUC or accuracy that matters
+smallest_effect = 0.03  # smallest difference of AUC or accuracy that matters
 learnt = 0.6  # test accuracy from which ordinary networks count as trained
 seed = 0  # seed of design, initialisation and order
 
@@ -121,28 +121,28 @@ claims = report.claims(
         fails="My defence raises the AUC of RMIA",
         quantity="AUC of RMIA: my defence with the largest floor minus ordinary training",
         below=0.0,
-        margin=margin,
+        margin=smallest_effect,
         ours=True,
         control="the same members; paired over targets",
         headline=True,
     ),
     report.early_stopping_claim(
-        "stopping", "networks with my defence", "RMIA", margin, headline=True
+        "stopping", "networks with my defence", "RMIA", smallest_effect, headline=True
     ),
     report.Claim(
         "finds",
         "My attack has a higher AUC than a threshold on the confidence",
         quantity="AUC on ordinary training: my attack minus a threshold on the confidence",
         above=0.0,
-        margin=margin,
+        margin=smallest_effect,
         ours=True,
         control="the same networks",
     ),
     report.Claim(
         "chance",
-        f"On permuted membership labels, the AUC of my attack is within {margin:g} of chance",
+        f"On permuted membership labels, the AUC of my attack is within {smallest_effect:g} of chance",
         quantity=f"AUC of my attack minus 1/2, mean over {draws} permutations",
-        within=margin,
+        within=smallest_effect,
         ours=True,
         control="permuted membership labels",
     ),

@@ -9,23 +9,23 @@
 # %% [markdown]
 # # Does SAMIA's attack accuracy follow the gaps between members and non-members?
 #
-# **The paper.** Yuan & Zhang (2022), Fig. 9: "the strong correlation between the gaps" and "the
+# **The paper.** Yuan & Zhang (2022), Fig. 9: "the strong correlation between the gaps … and the
 # increased privacy risk" (section 5.2.2).
 #
 # **Setup.** Each target network has several versions: dense, fine-tuned dense, and pruned by four
 # pruners to several sparsities. The paper's attack network SAMIA learns from shadow models of each
-# version. A *gap* is the difference between members and non-members in confidence, in sensitivity to
-# small noise, or in accuracy (the *generalization gap*). A correlation is taken over the versions of
-# one target, and averaged over targets. A second question is whether the confidence gap still
-# correlates with the attack accuracy at equal member accuracy.
+# version. A *gap* is the difference between members and non-members in confidence, in sensitivity
+# to small noise, or in accuracy (the *generalization gap*). A correlation is taken over the
+# versions of one target, and averaged over targets (n). A second question is whether the confidence
+# gap still correlates with the attack accuracy at equal member accuracy.
 #
 # **Controls.**
 #
 # 1. *Disjoint halves* (used in both answers): a gap is measured on one half of the samples, the
 #    attack accuracy on the other half.
 # 2. *Member accuracy* (decides whether the gap matters beyond member accuracy): a network that
-#    fits its members badly has small gaps and leaks little. The partial correlation removes what
-#    the accuracy on members explains.
+#    fits its members badly has small gaps and leaks little. The partial correlation removes the
+#    linear effect of member accuracy.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -67,12 +67,12 @@ claims = report.claims(
         "The attack accuracy of SAMIA correlates strongly (above 0.5) with each of three gaps",
         fails="The attack accuracy of SAMIA has a correlation below 0.5 with at least one of three "
         "gaps",
-        quantity=f"{corr} a gap between members and non-members: the lowest of three gaps' "
-        "correlations (confidence, sensitivity to noise, accuracy)",
+        quantity=f"{corr} a gap: the lowest of the correlations with the confidence, sensitivity "
+        "and generalization gaps",
         above=0.5,
         margin=0.2,
         paper="Fig. 9",
-        quote="the strong correlation between the gaps",
+        quote="the strong correlation between the gaps … and the increased privacy risk",
         section="5.2.2",
         control=halves,
         headline=True,
@@ -133,8 +133,8 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy and gaps (Fig. 9)
-# Means over targets on all samples; a line joins the sparsities of one pruner. The title counts
-# correlations above 0.5, which are taken on disjoint halves.
+# The figure uses all samples; a line joins the sparsities of one pruner. The correlations in the
+# title use disjoint halves.
 
 # %%
 study = PruningStudy(
@@ -266,7 +266,10 @@ report.judge(
     confidence_first=audit.least(leads),
     sensitivity_explains=explains,
     weights_and_slimming=lower,
-    notes={"weights_and_slimming": note},
+    notes={
+        "weights_and_slimming": note,
+        "beyond_fit": report.listed({"the generalization gap": at_fit["generalization"]}),
+    },
     checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -276,9 +279,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** A target has few versions, which differ mostly in their sparsity: quantities that fall
-# with the sparsity correlate with each other. The partial correlation removes this only as far as
-# member accuracy follows the sparsity linearly. All targets draw their members from the same half
-# of the pool, and one set of shadow models attacks them. A correlation does not show a cause.
+# with the sparsity correlate with each other. Networks that slimming or structured pruning prunes
+# most fit their members badly; they have small gaps, and they carry much of the first correlation.
+# The partial correlation removes this only as far as member accuracy follows the sparsity linearly.
+# All targets draw their members from the same half of the pool, and one set of shadow models
+# attacks them. A correlation does not show a cause.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -22,9 +22,9 @@
 # **Controls.**
 #
 # 1. *Matched shadow models* (decide both answers) attack the same targets.
-# 2. *Accuracy of the shadow models*: a lower test accuracy of the mismatched shadow models may cause
-#    the loss. So the pairs whose mismatched shadow models have at least the test accuracy of the
-#    matched ones are also judged alone.
+# 2. *Accuracy of the shadow models*: a lower test accuracy of the mismatched shadow models may
+#    cause the loss. So the pairs whose mismatched shadow models have at least the test accuracy of
+#    the matched ones are also judged alone.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10

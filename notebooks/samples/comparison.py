@@ -299,8 +299,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, and one strength of each defence: a stronger defence of
-# another paper may hide more and cost more. Early stopping is compared with the mean of RSW, RMR
+# **Limits.** One data set, one architecture, and one strength of each defence: a stronger defence
+# of another paper may hide more and cost more. Early stopping is compared with the mean of RSW, RMR
 # and SWMR. DP-SGD is left out if its `noise` is 0. Targets share shadow models and half of the
 # samples.
 

@@ -108,8 +108,8 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by round
-# Points are differences from the dense network before any round. As in the published code, the first
-# round of iterative pruning trains without removing weights.
+# Points are differences from the dense network before any round. As in the published code, the
+# first round of iterative pruning trains without removing weights.
 
 # %%
 study = WindowStudy(
@@ -226,8 +226,8 @@ report.judge(
 # **Limits.** One data set, one architecture, one sparsity, single weights alone; all targets share
 # one half of the samples and one set of shadow models. The slides do not say how long a one-shot
 # network trains. A round reuses the data and restarts Adam: we do not separate the two. Where dense
-# networks already fit nearly all members, more rounds cannot raise member accuracy. Then the claim on
-# more rounds is inert (not tested), whatever its number.
+# networks already fit nearly all members, more rounds cannot raise member accuracy. Then the claim
+# on more rounds is inert (not tested), whatever its number.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

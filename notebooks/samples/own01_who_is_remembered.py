@@ -10,8 +10,8 @@
 # # Does a sliding window protect the members that it skips?
 #
 # **Question.** Ours. WeMem's windows (Shang et al. 2025) "let high mem-score samples appear in
-# fewer epochs". We ask whether this protects those samples, and whether it exposes the other members
-# (*onion effect*, Carlini et al. 2022).
+# fewer epochs". We ask whether this protects those samples, and whether it exposes the other
+# members (*onion effect*, Carlini et al. 2022).
 #
 # **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds each
 # epoch *visits* (trains on) a window of members. The window slides from low to high memorization

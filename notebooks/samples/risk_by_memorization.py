@@ -208,8 +208,8 @@ report.profile(
 
 # %% [markdown]
 # ## Rise of AUC and TPR with score and difficulty
-# One half of the networks measures the score, the other half measures the difficulty. *Rise of AUC*:
-# the half of the samples with higher scores minus the half with lower scores, at nearly equal
+# One half of the networks measures the score, the other half measures the difficulty. *Rise of
+# AUC*: the half of the samples with higher scores minus the half with lower scores, at nearly equal
 # difficulty (and the same with score and difficulty exchanged). *Rise of TPR*: the sixth with the
 # highest scores minus the mean of the other sixths.
 
@@ -271,10 +271,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Networks that train on a sample are nearly always right about it. So its score is nearly
-# its difficulty, and Conf's AUC within a sixth nearly repeats the score. LiRA compares a target with
-# networks that did not train on the sample, so it follows difficulty by construction. The slides
-# speak of a model's memorization; we measure it by sample. All targets share one half of the samples.
+# **Limits.** Networks that train on a sample are nearly always right about it. So its score is
+# nearly its difficulty, and Conf's AUC within a sixth nearly repeats the score. LiRA compares a
+# target with networks that did not train on the sample, so it follows difficulty by construction.
+# The slides speak of a model's memorization; we measure it by sample. All targets share one half of
+# the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

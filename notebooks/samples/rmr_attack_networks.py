@@ -19,9 +19,9 @@
 #
 # **Controls.**
 #
-# 1. *A majority guess* (what NN is compared with in both answers) calls every sample a member. If NN
-#    is only as accurate as this guess on networks without a defence, its accuracy says nothing about
-#    the defence.
+# 1. *A majority guess* (what NN is compared with in both answers) calls every sample a member. If
+#    NN is only as accurate as this guess on networks without a defence, its accuracy says nothing
+#    about the defence.
 # 2. *NN's AUC* does not depend on a threshold.
 
 # %% tags=["parameters"]
@@ -186,9 +186,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and one of the slide's four attack networks. On the
-# slide, NN is more accurate than a majority guess on networks without a defence. If our NN is not, it
-# is a weaker attack than the slide's. As in the published code, targets and shadow models
-# share their non-members. All targets share one half of the samples and one set of shadow models.
+# slide, NN is more accurate than a majority guess on networks without a defence. If our NN is not,
+# it is a weaker attack than the slide's. As in the published code, targets and shadow models share
+# their non-members. All targets share one half of the samples and one set of shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

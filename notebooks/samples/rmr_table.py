@@ -23,8 +23,9 @@
 #    members with high scores in separate batches.
 # 2. *Early stopping* of the network without RMR (*Base*), at the same AUC of LiRA (*matched AUC*;
 #    decides whether RMR is worth its cost).
-# 3. *Plain L2* has the same strength for all members. In the slide's formula, each batch has the mean
-#    strength of its members, which is nearly plain L2. *RSW with plain L2* has SWMR's mean strength.
+# 3. *Plain L2* has the same strength for all members. In the slide's formula, each batch has the
+#    mean strength of its members, which is nearly plain L2. *RSW with plain L2* has SWMR's mean
+#    strength.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -332,9 +333,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one window and one permutation. If a strength
-# leaves less than half of Base's test accuracy, the net benefits of only two strengths are compared.
-# RSW with plain L2 has SWMR's mean strength over a round, not of each epoch. Targets share shadow
+# **Limits.** One data set, one architecture, one window and one permutation. If a strength leaves
+# less than half of Base's test accuracy, the net benefits of only two strengths are compared. RSW
+# with plain L2 has SWMR's mean strength over a round, not of each epoch. Targets share shadow
 # models and one half of the samples.
 
 # %%

@@ -240,9 +240,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** The loss of accuracy can come from the width of the window or from the members that it
 # never visits; the window with a large step, in the table, separates the two. There is one data set
-# and one architecture. We do not try the slides' middle width, nor SWMR with wide windows. There are
-# only three random orders. All targets share one half of the samples, so the intervals cover new
-# networks, not new samples.
+# and one architecture. We do not try the slides' middle width, nor SWMR with wide windows. There
+# are only three random orders. All targets share one half of the samples, so the intervals cover
+# new networks, not new samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -283,9 +283,9 @@ report.table(comparison.placebo("LiRA"), caption=caption, fold="Each point of th
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and two of the slides' ten attacks. Both answers at
-# the top are about a window that starts at low scores; the first figure shows the other order, too. All targets
-# share one half of the samples and one set of shadow models. Offline LiRA uses only shadow models
-# trained without the sample; an online attack could identify more members.
+# the top are about a window that starts at low scores; the first figure shows the other order, too.
+# All targets share one half of the samples and one set of shadow models. Offline LiRA uses only
+# shadow models trained without the sample; an online attack could identify more members.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -20,9 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides whether the WRN leaks more at the same overfitting). The gap is the
-#    loss on non-members minus the loss on members. The network with the wider final gap is read at
-#    the earlier epoch at which its gap is the other network's final gap.
+# 1. *Equal gap in loss* (decides whether the WRN leaks more at the same overfitting). The gap is
+#    the loss on non-members minus the loss on members. The network with the wider final gap is read
+#    at the earlier epoch at which its gap is the other network's final gap.
 # 2. *Depth alone*: the deep CNN compared with the shallow CNN.
 # 3. *Hardness by judges*: networks that no attack uses measure which samples are hard.
 

@@ -177,11 +177,12 @@ measures["prediction depth"] = mean_over_members([results[step] for step in dept
 # ## Correlation with the risk
 # A larger value of each measure means a harder sample. *Epistemic* is the variance of p over
 # training. *Aleatoric* is the mean of p (1 − p). *Ensemble variance* is the variance of p between
-# networks that did not train on the sample. *Forgetting* counts epochs at which a right answer turns
-# wrong. *Iteration learned* is the first epoch from which the answer stays right. *Inconsistency* is
-# the share of networks without the sample that are wrong. *Memorization* is the mean p of networks
-# with the sample minus that of networks without it. *Early error* is the distance of the output from
-# the true class at an early epoch, *margin* the best wrong logit minus that of the true class.
+# networks that did not train on the sample. *Forgetting* counts epochs at which a right answer
+# turns wrong. *Iteration learned* is the first epoch from which the answer stays right.
+# *Inconsistency* is the share of networks without the sample that are wrong. *Memorization* is the
+# mean p of networks with the sample minus that of networks without it. *Early error* is the
+# distance of the output from the true class at an early epoch, *margin* the best wrong logit minus
+# that of the true class.
 
 # %%
 groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}
@@ -249,9 +250,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The article does not define uncertainty: another measure may correlate more. What counts
-# as strong is ours, and so is the correction for noise. Intervals cover other samples and attacked
-# networks, not other judges. The measures *memorization* and *inconsistency* are close to
+# **Limits.** The article does not define uncertainty: another measure may correlate more. What
+# counts as strong is ours, and so is the correction for noise. Intervals cover other samples and
+# attacked networks, not other judges. The measures *memorization* and *inconsistency* are close to
 # what LiRA itself compares.
 
 # %%

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Are most samples that LiRA flags after training already flagged early?
+# # Are 70 % of the samples that LiRA flags after training already flagged by epoch 150?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
 # eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure).
@@ -22,9 +22,10 @@
 # **Controls.**
 #
 # 1. *A constant learning rate* (qualifies the answer at 75 %): if the rate falls to 0, little can
-#    change late.
-# 2. *Other networks*: flags at two epochs of the same networks share their errors. So one half of
-#    the networks also gives the samples that end vulnerable, and the other half gives the flags.
+#    change late. It starts lower than the rate that falls.
+# 2. *Other networks*: flags at two epochs of the same networks share their errors. So we repeat the
+#    measurement on halves: one half of the networks says which samples end vulnerable, and the
+#    other half flags.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -189,7 +190,7 @@ report.curves(
     reference_label="article",
     title=f"Of samples that end vulnerable, {shown[0]} are flagged at epoch {early}, "
     f"{shown[1]} at epoch {late}",
-    ylabel="share of samples that end vulnerable",
+    ylabel="share flagged, of the samples that end vulnerable",
 )
 
 # %%

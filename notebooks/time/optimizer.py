@@ -220,9 +220,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. After the same number of
-# epochs, SAM fits members less; only the claims at matched AUC take this into account. SAM's last
-# epoch has a low learning rate, earlier epochs of SGD do not.
+# **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. After the same number
+# of epochs, SAM fits members less; only the claims at matched AUC take this into account. SAM's
+# last epoch has a low learning rate, earlier epochs of SGD do not.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Do Shokri's attack network and LiRA agree on which networks leak more?
 #
-# **Question.** A reading note on Dynamics (Chen et al. 2025) says that three findings also hold with
-# Shokri's attack network: harder data and deeper networks leak more, networks trained with
+# **Question.** A reading note on Dynamics (Chen et al. 2025) says that three findings also hold
+# with Shokri's attack network: harder data and deeper networks leak more, networks trained with
 # sharpness-aware minimization (SAM) leak less. It gives no numbers: the claims are ours.
 #
 # **Setup.** *Shokri's net* learns from the outputs of other networks what members look like. We
@@ -254,9 +254,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Only two of Shokri's nets are trained for each kind of network; so the variance of their
-# AUC is multiplied by a factor (`retraining`). The deep network differs from the shallow one in more
-# than depth: the page on architecture separates them. Nothing is compared at an equal
+# **Limits.** Only two of Shokri's nets are trained for each kind of network; so the variance of
+# their AUC is multiplied by a factor (`retraining`). The deep network differs from the shallow one
+# in more than depth: the page on architecture separates them. Nothing is compared at an equal
 # generalization gap.
 
 # %%

@@ -16,8 +16,8 @@
 # **Setup.** A sample's *exposure* is LiRA's TPR minus FPR: how often LiRA calls the sample a member
 # of networks that trained on it, minus the same for other networks. The *most exposed* tenth of the
 # samples is chosen after training. The early signal is the mean loss of other networks (*judges*)
-# that trained on the sample. n counts pairs of networks; each sample is a member of one network of a
-# pair.
+# that trained on the sample. n counts pairs of networks; each sample is a member of one network of
+# a pair.
 #
 # **Controls.** Signal and exposure share no shadow model.
 #

@@ -20,10 +20,10 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting): networks on
-#    harder data have a wider gap (loss on non-members minus loss on members). The networks
-#    with the wider final gap are read at the earlier epoch at which their gap is the other final gap.
-#    At one gap there can be several epochs with other vulnerabilities (see the limits).
+# 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting): networks
+#    on harder data have a wider gap (loss on non-members minus loss on members). The networks with
+#    the wider final gap are read at the earlier epoch at which their gap is the other final gap. At
+#    one gap there can be several epochs with other vulnerabilities (see the limits).
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
