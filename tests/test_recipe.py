@@ -154,6 +154,8 @@ def test_each_checkpoint_is_attacked_by_the_shadows_of_that_checkpoint() -> None
     first = mine.at("init").attack(Threshold(), shadows=others.at("init"))
     assert found == {0: first, 2: mine.at(2).attack(Threshold(), shadows=others.at(2))}
     assert models.attack_over_time(LiRA(), (2,), 1) == {2: models.at(2).attack(LiRA(), permuted=1)}
+    with pytest.raises(BadInput, match="shadows has no models"):
+        mine.attack(Threshold(), shadows=Population(()))
 
 
 def test_a_pair_differs_by_its_data_alone() -> None:

@@ -190,7 +190,7 @@ report.curves(
     reference_label="article",
     title=f"Of samples that end vulnerable, {shown[0]} are flagged at epoch {early}, "
     f"{shown[1]} at epoch {late}",
-    ylabel="share flagged, of the samples that end vulnerable",
+    ylabel="share already flagged",
 )
 
 # %%

@@ -85,11 +85,11 @@ claims = report.claims(
     ),
     report.Claim(
         "at_equal_gap",
-        "At an equal gap in loss, samples are more vulnerable on the harder data than on the simpler "
-        "data",
-        fails="At an equal gap in loss, samples are less vulnerable on the harder data than on the "
-        "simpler data",
-        quantity=f"{vulnerability} at an equal gap in loss: {harder_minus_simpler}",
+        "At the narrower final gap in loss, samples are more vulnerable on the harder data than on "
+        "the simpler data",
+        fails="At the narrower final gap in loss, samples are less vulnerable on the harder data "
+        "than on the simpler data",
+        quantity=f"{vulnerability} at the narrower final gap in loss: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -169,7 +169,7 @@ report.tradeoff(
     reference=0.0,
     reference_label="no leak",
     corner_label="",
-    title=f"At an equal gap in loss, TPR minus FPR is {effect} on {data}",
+    title=f"At the narrower final gap in loss, TPR minus FPR is {effect} on {data}",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
 )

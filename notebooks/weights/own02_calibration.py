@@ -101,8 +101,7 @@ report.against_paper(
     "setting",
     source="paper, CIFAR-10",
     xlabel="test accuracy",
-    title=f"At the nearest setting (learning rate {nearest[1]:g}), test accuracy is "
-    f"{distance(nearest):.3f} from the paper's",
+    title=f"At the nearest setting, test accuracy is {distance(nearest):.3f} from the paper's",
 )
 
 # %% [markdown]

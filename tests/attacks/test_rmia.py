@@ -75,6 +75,13 @@ def test_rmia_equals_its_definition(queries: int, mode: str) -> None:
     np.testing.assert_array_equal(scores, run(z[order], others_z[:, order]))
 
 
+def test_membership_may_be_zeros_and_ones() -> None:
+    x, others, inside, _, _ = simulated(0)
+    attacker = RMIA("offline")
+    expected = log_ratio(x, others, inside, attacker)
+    np.testing.assert_array_equal(log_ratio(x, others, inside.astype(int), attacker), expected)
+
+
 def test_blocks_of_the_comparison_do_not_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = simulated(1, queries=2)
     whole = rmia(*arrays)

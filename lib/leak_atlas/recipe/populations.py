@@ -231,9 +231,12 @@ class Population:
         itself, by default).
 
         A number `permuted` makes it the null, in which membership is permuted (see `Attack`).
+        Raises BadInput if `shadows` is empty.
         """
         others = self.states if targets else ()  # (): the models attack each other
         if shadows is not None:
+            if not shadows.states:
+                raise BadInput("shadows has no models: leave it out, or give some")
             others = shadows.states
         return Attack(attacker, self.states[:targets], others, permuted)
 

@@ -34,7 +34,8 @@ PAPERS = {
         "Decoupling Generalizability and Membership Privacy Risks in Neural Networks",
         "2026, arXiv:2602.02296",
         f"{ARXIV}2602.02296",
-        "membership shows in the features of the last stages alone; so retrain these with a defence.",
+        "membership shows in the features of the last stages alone; so retrain these with a "
+        "defence.",
         "layers/fig01_stage_and_block_disparity",
     ),
     "weights": Paper(
@@ -44,7 +45,8 @@ PAPERS = {
         "Learnability and Privacy Vulnerability are Entangled in a Few Critical Weights",
         "ICLR 2026, arXiv:2603.13186",
         f"{ARXIV}2603.13186",
-        "what leaks and what is learnt depend on the same few weights; rewind and freeze them, and retrain the others with a defence.",
+        "what leaks and what is learnt depend on the same few weights; rewind and freeze them, "
+        "and retrain the others with a defence.",
         "weights/fig07_text",
     ),
     "pruning": Paper(
@@ -54,17 +56,20 @@ PAPERS = {
         "Membership Inference Attacks and Defenses in Neural Network Pruning",
         "USENIX Security 2022, arXiv:2202.03335",
         f"{ARXIV}2202.03335",
-        "pruning raises the leakage; the attack SAMIA finds most of it, and the defence PPB hides it at little cost.",
+        "pruning raises the leakage; the attack SAMIA finds most of it, and the defence PPB "
+        "hides it at little cost.",
         "pruning/fig07_fig08_risk",
     ),
     "samples": Paper(
         "In which samples?",
         "WeMem",
         "Shang et al.",
-        "Defending Against Membership Inference Attacks for Iteratively Pruned Deep Neural Networks",
+        "Defending Against Membership Inference Attacks for Iteratively Pruned Deep Neural "
+        "Networks",
         "NDSS 2025",
         "",
-        "iterative pruning leaks more than one-shot pruning, because samples are reused; so visit or weigh memorized samples less.",
+        "iterative pruning leaks more than one-shot pruning, because samples are reused; so "
+        "visit or weigh memorized samples less.",
         "samples/oneshot_or_iterative",
     ),
     "time": Paper(
@@ -74,7 +79,8 @@ PAPERS = {
         "Evaluating the Dynamics of Membership Privacy in Deep Learning",
         "2025, arXiv:2507.23291",
         f"{ARXIV}2507.23291",
-        "harder data, deeper networks and SGD put membership into a network faster, and a sample's difficulty tells early whether it will be exposed.",
+        "harder data, deeper networks and SGD put membership into a network faster, and a "
+        "sample's difficulty tells early whether it will be exposed.",
         "time/complexity_and_speed",
     ),
 }
