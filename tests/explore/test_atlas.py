@@ -5,7 +5,8 @@ import pytest
 
 from leak_atlas import audit, lab
 from leak_atlas.data.designs import Role
-from leak_atlas.explore.atlas import ORDINARY, Atlas
+from leak_atlas.explore import records
+from leak_atlas.explore.atlas import NOT_COMPARED, ORDINARY, OUT_OF_REACH, Atlas
 from leak_atlas.recipe import Data, LiRA, Model, RandomHalves, RelaxLoss, Schedule, Setup, Threshold
 
 NAME = "RelaxLoss, 1 nats"
@@ -62,3 +63,28 @@ def test_what_is_missing_is_counted(atlas: Atlas) -> None:
     rows = atlas.rows(state)
     state |= {each.name: each.start for each in atlas.pointers(state, rows)}
     assert atlas.sentences(state, rows)[-1] == "Not stored yet: 1 of 3 variants."
+
+
+def test_gains_are_those_of_the_audit(atlas: Atlas) -> None:
+    measured = atlas.measured("LiRA")
+    results = lab.realize(measured)
+    early = f"{ORDINARY}, epoch 1"
+    comparison = audit.Comparison.of(
+        results,
+        {name: signals for name, (signals, _) in measured.items()},
+        {(name, "LiRA"): attack for name, (_, attack) in measured.items()},
+        checkpoints={ORDINARY: [early]},
+    )
+    gain = comparison.early_stopping(NAME, "LiRA")
+    rows = {row["variant"]: row for row in atlas.rows(atlas.start)["points"]}
+    assert rows[NAME]["gain"] == (records.words(gain, 3) if gain.resolved else OUT_OF_REACH)
+    assert rows[ORDINARY]["gain"] == NOT_COMPARED
+
+
+def test_a_network_of_another_architecture_is_not_compared(atlas: Atlas) -> None:
+    setup = Setup(
+        Data(pixels=8), RandomHalves(60, test=20), Model("resnet10", 4), Schedule(2, 16), 6
+    )
+    wider = Atlas({NAME: setup.trained()}, atlas.ordinary, [1], atlas.attackers)
+    lab.realize(wider.measured("LiRA"))
+    assert wider.rows(wider.start)["points"][-1]["gain"] == NOT_COMPARED

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leak_atlas import audit
+from leak_atlas.audit import Comparison
 from leak_atlas.audit.targets import tpr_key
 from leak_atlas.explore import charts, records, shelf, vega
 from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
@@ -30,6 +31,9 @@ FPRS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # at which a ROC curve is 
 LINES = {"chosen variant": vega.PURPLE, ORDINARY: vega.GREY}  # of a ROC curve
 NETWORKS = {OTHERS: "networks without the sample", MEMBERS: "networks with the sample"}
 FREE: dict[str, Any] = {"scale": {"zero": False}}  # an axis that need not begin at 0
+# of a variant without a gain over early stopping
+NOT_COMPARED = "not compared: ordinary training with this architecture is not shown"
+OUT_OF_REACH = "not resolved: no epoch of ordinary training has this AUC"
 
 
 @dataclass(eq=False)
@@ -51,7 +55,9 @@ class Atlas(Description):
 
     def __post_init__(self) -> None:
         self._shelf = Shelf()
-        self._data = self.ordinary.states[0].training.data
+        training = self.ordinary.states[0].training
+        self._data = training.data
+        self._model = training.model
         self.choices = [Choice("attack", self.attackers)]
 
     # ------------------------------------------------------------ recipes
@@ -82,15 +88,18 @@ class Atlas(Description):
     def rows(self, state: State) -> Rows:
         points: list[Row] = []
         exposed: dict[str, Exposed] = {}
+        gains = self._gains(state["attack"])
         for name, (signals, attack) in self.measured(state["attack"]).items():
             outcome = self._shelf.outcome(signals, attack)
             curve = self._shelf.derived(roc_columns, [attack])
             whom = self._shelf.derived(Exposed.of, [attack, signals[0]], self._data)
             if outcome and whom:
                 exposed[name] = whom
-                point = {"variant": name, "epoch": name.startswith(ORDINARY)}
+                point = {"variant": name, "method": method(name)}
                 point |= records.interval(outcome["accuracy"], "accuracy")
                 point |= {"accuracy_low": point["low"], "accuracy_high": point["high"]}
+                point |= {"tpr_at_1": records.words(outcome["tpr_at_1%"], 3)}
+                point |= {"gain": gains.get(name, NOT_COMPARED)}
                 points.append(point | whom.cells[0] | curve)
         if not points:
             return {}
@@ -100,6 +109,34 @@ class Atlas(Description):
             "ranks": path_rows(exposed, samples),  # through the variants
             "pictures": records.portraits(self._data, samples),
         }
+
+    def _gains(self, attack: str) -> dict[str, str]:
+        """Each variant's test accuracy minus that of ordinary training's epochs at matched AUC, in
+        words, as far as it is stored.
+
+        Variants of another architecture are not compared: early stopping of theirs is not here.
+        """
+        populations = self.populations()
+        stored = {}
+        for name, (signals, scored) in self.measured(attack).items():
+            if self._shelf.results([*signals, scored]) is not None:
+                stored[name] = signals, scored
+        epochs = [name for name in stored if method(name) == ORDINARY and name != ORDINARY]
+        if not epochs or ORDINARY not in stored:
+            return {}
+        comparison = Comparison.of(
+            self._shelf,
+            {name: signals for name, (signals, _) in stored.items()},
+            {(name, attack): scored for name, (_, scored) in stored.items()},
+            checkpoints={ORDINARY: epochs},
+        )
+        gains = {}
+        for name in stored:
+            model = populations[name].states[0].training.model
+            if method(name) != ORDINARY and model == self._model:
+                gain = comparison.early_stopping(name, attack)
+                gains[name] = records.words(gain, 3) if gain.resolved else OUT_OF_REACH
+        return gains
 
     # ------------------------------------------------------------ words
 
@@ -120,7 +157,12 @@ class Atlas(Description):
         for name in dict.fromkeys((state["variant"], ORDINARY)):
             for row in records.select(rows["points"], variant=name):
                 auc = records.sentence(row, "auc", "AUC")
-                texts.append(f"{name}: test accuracy {row['accuracy']:.3f}, {auc}.")
+                tpr = f"TPR at 1 % FPR {row['tpr_at_1']}"
+                texts.append(f"{name}: test accuracy {row['accuracy']:.3f}, {auc}, {tpr}.")
+                if row["method"] != ORDINARY:
+                    texts.append(
+                        f"Test accuracy minus early stopping, at matched AUC: {row['gain']}."
+                    )
         missing = len(self.populations()) - len(rows["points"])
         if missing:
             texts.append(f"Not stored yet: {missing} of {len(self.populations())} variants.")
@@ -153,6 +195,11 @@ class Atlas(Description):
 # ---------------------------------------------------------------- rows
 
 
+def method(name: str) -> str:
+    """The defence of a variant, without its strength or its epoch."""
+    return name.partition(", ")[0]
+
+
 def roc_columns(results: Sequence[Arrays]) -> Row:
     """The columns of a ROC curve, mean over the targets: `fpr` and `tpr`, as far as the
     non-members show an FPR.
@@ -177,10 +224,10 @@ PLACE = {"x": ACCURACY, "y": AUC}
 
 def _plane(state: State, narrow: bool) -> Chart:
     """All variants; a click chooses one, which gets a ring and its intervals."""
-    kind = f"datum.epoch ? '{ORDINARY}, by epoch' : 'with a defence'"
+    kind = f"datum.method == '{ORDINARY}' ? '{ORDINARY}, by epoch' : 'with a defence'"
     return vega.layers(
         vega.rows("points", vega.calculate(kind=kind)),
-        _early_stopping(),
+        _lines(),
         *_chosen_variant(),
         _variants(state),  # last, so that clicks reach it
         width=270 if narrow else 890,
@@ -188,31 +235,45 @@ def _plane(state: State, narrow: bool) -> Chart:
     )
 
 
-def _early_stopping() -> Chart:
-    """The line through the epochs of ordinary training."""
-    look = {"color": vega.GREY, "strokeWidth": 1}
-    line = vega.silent("line", look, **PLACE, order=by("auc:Q"))
-    line["transform"] = vega.where("datum.epoch")
-    return line
+def _lines() -> Chart:
+    """A line through the epochs of ordinary training, and one through the strengths of each
+    defence.
+    """
+    look = {"strokeWidth": 1, "opacity": 0.6}
+    return vega.silent(
+        "line",
+        look,
+        **PLACE,
+        order=by("auc:Q"),
+        detail=by("method:N"),
+        color=_kind(),
+    )
 
 
-def _variants(state: State) -> Chart:
-    """The points that can be clicked."""
+def _kind() -> dict[str, Any]:
+    """The colours of ordinary training and of defences."""
     colours = {
         f"{ORDINARY}, by epoch": vega.GREY,
         "with a defence": vega.PURPLE,
     }
+    return by("kind:N", scale=vega.colours(colours), legend=vega.LEGEND)
+
+
+def _variants(state: State) -> Chart:
+    """The points that can be clicked."""
     points = vega.mark(
         "point",
         charts.CLICKABLE | {"filled": True, "size": 90, "opacity": 0.85},
         **PLACE,
-        color=by("kind:N", scale=vega.colours(colours), legend=vega.LEGEND),
+        color=_kind(),
         tooltip=[
             by("variant:N"),
             by("accuracy:Q", title="test accuracy", format=".3f"),
             by("auc:Q", title="AUC", format=".3f"),
             by("low:Q", title="95 % interval of the AUC from", format=".3f"),
             by("high:Q", title="to", format=".3f"),
+            by("tpr_at_1:N", title="TPR at 1 % FPR"),
+            by("gain:N", title="test accuracy minus early stopping, at matched AUC"),
         ],
         description=by("variant:N"),
     )

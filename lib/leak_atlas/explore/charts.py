@@ -110,8 +110,11 @@ def heat(
 
 
 def _heat_colour(of: Measure) -> Spec:
-    """The colour of a cell, and its legend."""
+    """The colour of a cell, and its legend, which says that its ends stand for what lies beyond."""
     scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
+    number = f"format(datum.value, '.{of.digits}f')"
+    first, last = of.ends[0], of.ends[-1]
+    beyond = f"datum.value <= {first} ? '≤ ' : datum.value >= {last} ? '≥ ' : ''"
     legend = {
         "title": of.title,
         "titleOrient": "left",
@@ -119,7 +122,7 @@ def _heat_colour(of: Measure) -> Spec:
         "direction": "horizontal",
         "gradientLength": 120,
         "gradientThickness": 9,
-        "format": f".{of.digits}f",
+        "labelExpr": f"({beyond}) + {number}",
     }
     return by(f"{of.column}:Q", scale=scale, legend=LEGEND | legend)
 

@@ -73,8 +73,18 @@ def interval(estimate: Estimate, column: str = "auc") -> Row:
 def sentence(row: Row, column: str, name: str, digits: int = 2) -> str:
     """An estimate of a row in words: "AUC 0.61 (95 % interval 0.55 to 0.67)"."""
     numbers = row[column], row["low"], row["high"]
-    words = [f"{number:.{digits}f}" for number in numbers]
-    return "{} {} (95 % interval {} to {})".format(name, *words)
+    return f"{name} {_with_interval(*numbers, digits)}"
+
+
+def words(estimate: Estimate, digits: int = 2) -> str:
+    """An estimate in words: "0.61 (95 % interval 0.55 to 0.67)"."""
+    if not estimate.resolved:
+        return "not resolved"
+    return _with_interval(estimate.value, estimate.low, estimate.high, digits)
+
+
+def _with_interval(value: float, low: float, high: float, digits: int) -> str:
+    return f"{value:.{digits}f} (95 % interval {low:.{digits}f} to {high:.{digits}f})"
 
 
 def meaning(auc: Estimate, who: str, what: str) -> str:

@@ -237,7 +237,7 @@ window.leakAtlas ??= (() => {
       return show(place, { ...figure, rows, at: start }, report);
     };
     list.addEventListener("change", () => fill(where(shown.get(place))));
-    root.replaceChildren(...states.length > 1 ? [choice] : [], words, place);
+    root.replaceChildren(...states.length > 1 ? [choice] : [], place, words); // the figure first
     await fill(Object.fromEntries(asked));
   }
 
