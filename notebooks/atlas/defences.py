@@ -297,7 +297,8 @@ def over_early_stopping(defence, networks):
 
 
 gains = {name: over_early_stopping(name, each) for name, each in strengths.items()}
-ranked = sorted(gains, key=lambda name: -gains[name].value)
+values = {name: gain.value for name, gain in gains.items()}
+ranked = sorted(values, key=values.__getitem__, reverse=True)
 
 # %%
 resolved = [name for name in ranked if gains[name].resolved]
@@ -360,7 +361,10 @@ report.table(
 # %%
 def variants_of(*defences):
     """All strengths of some defences."""
-    return [variant for defence in defences for variant in strengths[defence]]
+    chosen = []
+    for defence in defences:
+        chosen += strengths[defence]
+    return chosen
 
 
 def compared(defended, undefended):

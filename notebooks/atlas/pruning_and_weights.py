@@ -145,7 +145,7 @@ variants = {ordinary: dense, longer: study.tuned()}
 variants |= {name: each.train(study.short) for name, each in pruned.items()}
 magnitude = dense.score(recipe.Magnitude())
 right_after = {name: each.signals() for name, each in pruned.items()}
-counted = {name: [recipe.Sparsity(state) for state in each] for name, each in pruned.items()}
+counted = {name: list(map(recipe.Sparsity, each)) for name, each in pruned.items()}
 earlier = {epoch: dense.at(epoch) for epoch in stops}
 comparison = lab.compare(
     variants,

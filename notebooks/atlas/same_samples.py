@@ -53,6 +53,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 from leak_atlas import audit, lab, recipe, report
@@ -208,9 +209,10 @@ for k in range(halvings):
         both.append(found)
     divided.append(both)
 names = list(divided[0][0])
+in_order = itemgetter(*names)
 halves = []
 for both in divided:
-    halves.append([[found[name] for name in names] for found in both])
+    halves.append([list(in_order(found)) for found in both])
 
 # %%
 final = results[whole[score_epochs]]
@@ -258,8 +260,11 @@ report.table(
 moments = [*looks, epochs]
 read = []
 for pair in attacks:
-    chosen = [{epoch: half[epoch] for epoch in moments} for half in pair]
-    read.append([over_time.read(results, half) for half in chosen])
+    both = []
+    for half in pair:
+        chosen = {epoch: half[epoch] for epoch in moments}
+        both.append(over_time.read(results, chosen))
+    read.append(both)
 known = [results[whole[epoch]] for epoch in when]
 stage_4 = [by_pairs(range(pairs), epoch)["stage4"] for epoch in moments]
 early_signals = {

@@ -47,6 +47,8 @@ seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from itertools import product
+
 from leak_atlas import lab, report
 from leak_atlas.explore.instrument import Instrument
 from leak_atlas.explore.pruning import Pruning
@@ -99,11 +101,9 @@ study = Pruning(
 
 # %%
 others = "L1 structured", "L2 structured", "slimming"
-given = [
-    study.beforehand(one, sparsities, ["Base"], attack)
-    for one in (pruner, *others)
-    for attack in ("Conf", "LiRA")
-]
+given = []
+for one, attack in product((pruner, *others), ("Conf", "LiRA")):
+    given.append(study.beforehand(one, sparsities, ["Base"], attack))
 defended = f"PPB, λ = {sorted(ppb)[len(ppb) // 2]:g}"
 results = lab.realize(given, study.beforehand(pruner, [sparsity], [defended], "Conf"))
 

@@ -47,6 +47,8 @@ pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from itertools import product
+
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import PRUNERS, Data, Model, PruningStudy, Schedule
 
@@ -139,7 +141,7 @@ study = PruningStudy(
     seed=seed,
     precision=precision,
 )
-cells = [(pruner, sparsity) for pruner in PRUNERS for sparsity in sparsities]
+cells = list(product(PRUNERS, sparsities))
 random_cells = [("random weights", sparsity) for sparsity in sparsities]
 variants = {"dense": study.dense, tuned: study.tuned()}
 for pruner, sparsity in [*cells, *random_cells]:

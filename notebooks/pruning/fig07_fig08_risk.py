@@ -51,6 +51,8 @@ pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from itertools import product
+
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import PRUNERS, SAMIA, Data, Model, PruningStudy, Schedule, Threshold
 
@@ -147,7 +149,7 @@ study = PruningStudy(
     precision=precision,
 )
 tuned = "fine-tuned dense"
-pruned = [(pruner, sparsity) for pruner in PRUNERS for sparsity in sparsities]
+pruned = list(product(PRUNERS, sparsities))
 variants = {"dense": study.dense, tuned: study.tuned()}
 for pruner, sparsity in pruned:
     variants[pruner, sparsity] = study.pruned(pruner, sparsity)

@@ -54,6 +54,8 @@ pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from itertools import product
+
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.localization.divergence import GAPS, behaviours, gaps
@@ -149,7 +151,7 @@ study = PruningStudy(
     seed=seed,
     precision=precision,
 )
-cells = [(pruner, sparsity) for pruner in PRUNERS for sparsity in sparsities]
+cells = list(product(PRUNERS, sparsities))
 variants = {"dense": study.dense, "fine-tuned dense": study.tuned()}
 for pruner, sparsity in cells:
     variants[pruner, sparsity] = study.pruned(pruner, sparsity)
@@ -167,8 +169,10 @@ def gap_on(kind, half):
     """A gap on some of the samples, (targets, networks)."""
     found = []
     for networks in behaved.values():
-        parts = [{name: each[half] for name, each in one.items()} for one in networks]
-        found.append(gaps(parts)[kind])
+        on_half = []
+        for one in networks:
+            on_half.append({name: each[half] for name, each in one.items()})
+        found.append(gaps(on_half)[kind])
     return np.array(found).T
 
 

@@ -53,6 +53,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from leak_atlas import audit, lab, recipe, report
@@ -149,7 +150,7 @@ study = recipe.PruningStudy(
     seed=seed,
     precision=precision,
 )
-cells = [(pruner, sparsity) for pruner in PRUNERS for sparsity in sparsities]
+cells = list(product(PRUNERS, sparsities))
 mild = [(pruner, low) for pruner in PRUNERS]
 variants = {"dense": study.dense}
 for pruner, sparsity in cells:

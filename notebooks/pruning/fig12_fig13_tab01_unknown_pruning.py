@@ -53,6 +53,8 @@ pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from itertools import product
+
 import numpy as np
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import PRUNERS, SAMIA, Data, Model, PruningStudy, Schedule
@@ -148,7 +150,7 @@ study = PruningStudy(
     seed=seed,
     precision=precision,
 )
-sparse = [(pruner, sparsity) for pruner in PRUNERS for sparsity in sparsities]
+sparse = list(product(PRUNERS, sparsities))
 dense = [(pruner, 0.0) for pruner in PRUNERS]
 networks = {cell: study.dense for cell in dense}
 for pruner, sparsity in sparse:

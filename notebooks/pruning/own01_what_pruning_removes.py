@@ -130,7 +130,7 @@ lines = {"dense, by epoch": line, tuned: [tuned], pruned: [pruned]}
 changes = {name: comparison.contrast(pruned, tuned, name) for name in ("RMIA", "LiRA")}
 rmia, lira = changes["RMIA"].value, changes["LiRA"].value
 report.tradeoff(
-    [row for name in changes for row in comparison.plane(lines, name)],
+    [*comparison.plane(lines, "RMIA"), *comparison.plane(lines, "LiRA")],
     reference_label="guessing",
     title=f"Pruning minus fine-tuning alone: the AUC of RMIA changes by {rmia:+.3f}, of LiRA by "
     f"{lira:+.3f}",

@@ -165,8 +165,10 @@ results = lab.realize(chains, study.ranking)
 # %%
 def per_round(name, what):
     """What a round of each network takes, the median over rounds, `(networks,)`."""
-    each = [[results.meta(state)[what] for state in population] for population in chains[name]]
-    return np.median(each, axis=0)
+    rounds = []
+    for population in chains[name]:
+        rounds.append([results.meta(state)[what] for state in population])
+    return np.median(rounds, axis=0)
 
 
 def ratio(spent, other):

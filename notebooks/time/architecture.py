@@ -189,7 +189,7 @@ report.curves(
 )
 
 # %%
-signals = {epoch: [results[step] for step in each] for epoch, each in answers.items()}
+signals = over_time.outputs(results, answers)
 measures = difficulty(signals, early=checkpoints[1])
 hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 uneven = prediction.hard_minus_easy

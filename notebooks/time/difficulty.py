@@ -163,9 +163,9 @@ comparison = lab.compare(
 results = comparison.results
 found = over_time.read(results, attacks)
 null = over_time.read(results, permuted)
-halved = [[over_time.read(results, half) for half in pair] for pair in halves]
+halved = over_time.read_halves(results, halves)
 
-signals = {epoch: [results[step] for step in each] for epoch, each in answers.items()}
+signals = over_time.outputs(results, answers)
 measures = difficulty(signals, early)
 index, labels = measures.pop("index"), measures.pop("labels")
 final = signals[epochs]
@@ -189,8 +189,11 @@ groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}
 with_risk, agreement = prediction.correlations_with_true_risk(
     halved, measures, index, groups, rule=rate
 )
-kind = {name: group for group, names in groups.items() for name in names}
-order = sorted(measures, key=lambda name: -with_risk[name].value)
+kind = {}
+for group, names in groups.items():
+    kind |= dict.fromkeys(names, group)
+values = {name: with_risk[name].value for name in measures}
+order = sorted(values, key=values.__getitem__, reverse=True)
 points = []
 for name in order:
     setting = f"{name} ({kind[name]})" if name in kind else name

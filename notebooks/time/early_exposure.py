@@ -159,10 +159,10 @@ results = comparison.results
 found = over_time.read(results, attacks)
 shares = {}
 for name, pairs in halves.items():
-    halved = [[over_time.read(results, half) for half in pair] for pair in pairs]
+    halved = over_time.read_halves(results, pairs)
     shares[name] = prediction.early_flags(halved, flags, rate)
 
-signals = {epoch: [results[step] for step in each] for epoch, each in answers.items()}
+signals = over_time.outputs(results, answers)
 measures = difficulty(signals, early)
 hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 

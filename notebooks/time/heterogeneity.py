@@ -139,7 +139,7 @@ comparison = lab.compare(
 results = comparison.results
 found = {name: over_time.read(results, each) for name, each in attacks.items()}
 null = {name: over_time.read(results, each) for name, each in permuted.items()}
-halved = [[over_time.read(results, half) for half in pair] for pair in halves]
+halved = over_time.read_halves(results, halves)
 
 # %% [markdown]
 # ## Spread and mean

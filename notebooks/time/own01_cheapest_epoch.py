@@ -145,8 +145,8 @@ comparison = lab.compare(
 
 # %%
 results = comparison.results
-halved = [[over_time.read(results, half) for half in pair] for pair in halves]
-signals = {epoch: [results[step] for step in each] for epoch, each in answers.items()}
+halved = over_time.read_halves(results, halves)
+signals = over_time.outputs(results, answers)
 some = {epoch: each[:few] for epoch, each in signals.items()}
 pool_index = difficulty(signals, cheap)["index"]
 all_judges, few_judges = f"loss of {judges} networks", f"loss of {few} networks"

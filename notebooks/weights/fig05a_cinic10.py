@@ -56,6 +56,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
 from dataclasses import replace
+from itertools import product
 
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.localization.divergence import output_entropies
@@ -205,7 +206,7 @@ report.table(
 # ## Verdicts
 
 # %%
-drawn = [plain, *((name, where) for name in defences for where in (scratch, inside))]
+drawn = [plain, *product(defences, (scratch, inside))]
 ahead = []  # HAMP inside CWRF minus another variant of the paper's figure, by both attacks
 for attacker in comparison.attackers:
     for variant in drawn:

@@ -52,6 +52,8 @@ pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
+from itertools import chain
+
 import numpy as np
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.recipe import Population
@@ -160,7 +162,7 @@ for variant, each in signals.items():
     accuracy[variant] = np.array([float(results[one]["accuracy_test"]) for one in each])
     members[variant] = np.array([float(results[one]["accuracy_member"]) for one in each])
 # targets are each other's shadow models, which widens the intervals of AUCs
-widened = max(one.design_effect for each in attacks.values() for one in each)
+widened = max(one.design_effect for one in chain.from_iterable(attacks.values()))
 
 
 def effect(shadow_models, names=tuple(defences)):

@@ -84,6 +84,13 @@ def read(results: Any, attacks: Mapping[int, Attack]) -> Trajectory:
     return trajectory(scored, Population(targets).pairs)
 
 
+def read_halves(
+    results: Any, halves: Sequence[Sequence[Mapping[int, Attack]]]
+) -> list[list[Trajectory]]:
+    """The trajectories of both halves of each division of the networks, see `read`."""
+    return [[read(results, half) for half in division] for division in halves]
+
+
 def outputs(results: Any, signals: Mapping[int, Sequence[Signals]]) -> dict[int, list[Arrays]]:
     """What `Signals` of each network have stored, by epoch, from what `lab.realize` gave."""
     stored = {}
