@@ -139,9 +139,14 @@ def test_the_words_of_a_page_follow_its_slider(page: "Page", place: Path) -> Non
 def test_a_page_fits_a_phone(page: "Page", place: Path, name: str) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto((place / f"outputs/runs/smoke/explore/{name}.html").as_uri())
-    marks(page)
+    found = marks(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert not page.evaluate(TOO_WIDE) and not page.evaluate(NARROW, 100)
+    found.last.hover(force=True)
+    tooltip = page.locator("#vg-tooltip-element.visible")
+    tooltip.wait_for()
+    box = tooltip.bounding_box()
+    assert box and box["x"] >= 0 and box["x"] + box["width"] <= 390
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

@@ -114,11 +114,11 @@ def _heat_colour(of: Measure) -> Spec:
     scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     number = f"format(datum.value, '.{of.digits}f')"
     first, last = of.ends[0], of.ends[-1]
-    beyond = f"datum.value <= {first} ? '≤ ' : datum.value >= {last} ? '≥ ' : ''"
+    beyond = f"datum.value >= {last} ? '≥ ' : {first} > 0 && datum.value <= {first} ? '≤ ' : ''"
     legend = {
         "title": of.title,
         "titleOrient": "left",
-        "tickCount": 3,
+        "values": list(of.ends),
         "direction": "horizontal",
         "gradientLength": 120,
         "gradientThickness": 9,
