@@ -118,33 +118,47 @@ class TestSmoke:
         assert done.returncode == 0, done.stderr
 
 
+def write_notebooks(bodies: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes a `smoke` profile of notebooks that realize nothing, then do as their bodies say."""
+    head = ALL[0].path.read_text().split("# %%")[0]
+    (folder / "notebooks").mkdir()
+    for name, body in bodies.items():
+        cells = (
+            f"# %% [markdown]\n# # {name}",
+            '# %% tags=["parameters"]\nseed = 0  # seed',
+            f"# %%\nfrom leak_atlas import lab\nlab.realize([])\n{body}\n",
+        )
+        (folder / f"notebooks/{name}.py").write_text(head + "\n\n".join(cells))
+    (folder / "params/smoke").mkdir(parents=True)
+    monkeypatch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
+    monkeypatch.setattr(paths, "PARAMS", folder / "params")
+
+
 def test_a_failing_notebook_leaves_the_others_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One notebook raises, one kills its kernel, one is fine: the fine one is read, the others are
     named.
     """
-    head = ALL[0].path.read_text().split("# %%")[0]
-    cells = '# %% [markdown]\n# # {title}\n\n# %% tags=["parameters"]\nseed = 0  # seed\n\n# %%\n{body}\n'
-    bodies = {
-        "fine": "from leak_atlas import lab\nlab.realize([])",
-        "raises": "from leak_atlas import lab\nlab.realize([])\n1 / 0",
-        "dies": "from leak_atlas import lab\nlab.realize([])\nimport os\nos._exit(9)",
-    }
-    for name, body in bodies.items():
-        (tmp_path / "notebooks").mkdir(exist_ok=True)
-        (tmp_path / "notebooks" / f"{name}.py").write_text(
-            head + cells.format(title=name, body=body)
-        )
-    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
-    (tmp_path / "params/smoke").mkdir(parents=True)
-    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
+    bodies = {"fine": "", "raises": "1 / 0", "dies": "import os\nos._exit(9)"}
+    write_notebooks(bodies, tmp_path, monkeypatch)
     assert main(SMOKE) == 1
     output = capsys.readouterr()
     assert "1 of 3 notebooks executed" in output.out
     assert "failed: raises: ZeroDivisionError" in output.err and "failed: dies: " in output.err
     index = (paths.runs("smoke") / "index.html").read_text()
     assert "ZeroDivisionError" in index and (paths.runs("smoke") / "fine.html").exists()
+    assert json.loads((paths.runs("smoke") / "raises.run.json").read_text())["seconds"] > 0
+
+
+def test_a_killed_process_fails_its_notebooks_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As by a system that is short of memory."""
+    kills = "import os\nimport signal\nos.kill(os.getppid(), signal.SIGKILL)"
+    write_notebooks({"first": kills, "second": kills}, tmp_path, monkeypatch)
+    assert main(SMOKE) == 1
+    assert capsys.readouterr().err == f"failed: first, second: {batch.KILLED}\n"
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -41,6 +42,9 @@ from leak_atlas.report import contents
 EXECUTION = 5.0  # core-seconds of a notebook whose results are there
 START = 2.0  # core-seconds until a worker does its first job
 PYTHONPATH = os.environ.get("PYTHONPATH", "")  # of this process; each notebook adds its own folder
+KILLED = (
+    "a process that executes notebooks was killed, perhaps for its memory; start the batch again"
+)
 
 
 def reproduce(
@@ -199,24 +203,35 @@ class Run:
     def execute(self, name: str) -> None:
         """Executes a notebook in a process of the pool."""
         work = self.folder, self.chosen[name], self.given[name]
-        self.running[name] = self.pool.submit(execute, *work)
+        try:
+            self.running[name] = self.pool.submit(execute, *work)
+        except BrokenProcessPool:
+            self.failed(name, KILLED)
 
     def collect(self, wait: bool) -> None:
         """Reports the executions that have ended; with `wait`, all of them."""
         for name, execution in list(self.running.items()):
             if wait or execution.done():
                 del self.running[name]
+                if isinstance(execution.exception(), BrokenProcessPool):
+                    self.failed(name, KILLED)
+                    continue
                 if error := _error(execution):
-                    self.failed(name, error)
+                    self.report(name, error)  # `execute` has noted it
                     continue
                 with suppress(OSError, BadInput):  # `close` reports it
                     contents.index(self.folder)
                 print(f"  {name}: {paths.shown(self.folder / name)}.html", flush=True)
 
     def failed(self, name: str, why: str) -> None:
-        self.errors[name] = why = one_line(why)
-        note(self.folder, self.chosen[name], self.given[name], error=why)
-        print(f"  {name}: failed: {why}", flush=True)
+        """Notes why a notebook was not executed."""
+        note(self.folder, self.chosen[name], self.given[name], error=one_line(why))
+        self.report(name, why)
+
+    def report(self, name: str, why: str) -> None:
+        """Prints why a notebook failed."""
+        self.errors[name] = one_line(why)
+        print(f"  {name}: failed: {self.errors[name]}", flush=True)
 
     def close(self) -> int:
         """The page that lists all notebooks, and the exit code."""
