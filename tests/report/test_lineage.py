@@ -44,6 +44,7 @@ class Results:
 META = {
     "seconds": 61.0,
     "device": "cpu",
+    "processor": "a processor (AVX2)",
     "versions": {"torch": "2.13.0", "numpy": "2.4.6"},
     "finished": "2026-11-21T04:00:00",
     "host": "secret-machine",
@@ -59,6 +60,7 @@ def test_provenance_lines():
     lines = dict(shown.lines)
     assert lines["Steps behind this page"] == "3: 2 Train, 1 SelfAudit"
     assert lines["Seeds"] == "0, 4, 10000"
+    assert lines["Processor"] == "a processor (AVX2)"
     assert lines["Device"] == "cpu" and lines["Computed"] == "2026-11-21"
     assert lines["Training time"] == "2.0 minutes in 2 trainings"
     assert lines["Versions"] == "numpy 2.4.6, torch 2.13.0"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from resource import RUSAGE_CHILDREN, getrusage
 from typing import Any
@@ -140,12 +141,26 @@ def run(job: Job) -> Generator[None, None, Meta]:
         },
         "threads": torch.get_num_threads(),
         "device": device,
+        "processor": processor(),
         "operations": work(job.step),
     }
     # the training itself last: if it is there, so is what was asked of it
     for step in reversed(job.yields):
         store.write(step.key, step.record(), results[step.key], meta)
     return meta
+
+
+@cache
+def processor() -> str:
+    """This processor's name and widest vector instructions, on which the last digits depend."""
+    import torch
+
+    described = Path("/proc/cpuinfo").read_text() if sys.platform == "linux" else ""
+    fields = dict(line.split(":", 1) for line in described.splitlines() if ":" in line)
+    by_name = {name.strip(): value.strip() for name, value in fields.items()}
+    name = by_name.get("model name") or platform.processor() or platform.machine()
+    matrices = " and AMX" if "amx_tile" in by_name.get("flags", "").split() else ""
+    return f"{name} ({torch.backends.cpu.get_cpu_capability()}{matrices})"
 
 
 def _core_seconds() -> float:

@@ -81,6 +81,7 @@ def _circumstances(steps: Sequence[Any], results: Any) -> dict[str, str]:
     """On what, for how long, with which versions and when these steps were computed."""
     seconds = []
     devices = []
+    processors = []
     days = []
     versions: list[str] = []
     for step in steps:
@@ -89,11 +90,13 @@ def _circumstances(steps: Sequence[Any], results: Any) -> dict[str, str]:
             seconds.append(meta.get("seconds", 0.0))
         if meta:
             devices.append(meta["device"])
+            processors.append(meta.get("processor"))  # older results have none
             days.append(str(meta["finished"])[:10])
             versions += [f"{name} {version}" for name, version in meta["versions"].items()]
     trained = f"{duration(sum(seconds))} in {len(seconds)} trainings" if seconds else ""
     return {
         "Device": _list(devices),
+        "Processor": _list(processors),
         "Training time": trained,
         "Versions": _list(versions),
         "Computed": _list(days),
