@@ -148,8 +148,8 @@ attackers = {
 }
 enough = [size for size in sizes if size >= 4]  # LiRA needs two models on each side
 ordinary = "ordinary training"
-own = replace(setup, models=shadows)
-variants = {ordinary: own.trained()}
+small_setup = replace(setup, models=shadows)
+variants = {ordinary: small_setup.trained()}
 strengths = {
     "RelaxLoss": [recipe.RelaxLoss(alpha) for alpha in relax],
     "CCL": [recipe.CCL(alpha, beta=1.0) for alpha in ccl],
@@ -158,13 +158,13 @@ strengths = {
 }
 for defence, objectives in strengths.items():
     for number, objective in enumerate(objectives):
-        variants[defence, number] = own.trained(objective)
+        variants[defence, number] = small_setup.trained(objective)
 for number, pad in enumerate(pads):
     crops = replace(setup.schedule, augment=recipe.Augment(pad))
-    variants["augmentation", number] = own.trained(schedule=crops)
+    variants["augmentation", number] = small_setup.trained(schedule=crops)
 for number, rho in enumerate(rhos):
     flat = replace(setup.schedule, sharpness=rho)
-    variants["SAM", number] = own.trained(schedule=flat)
+    variants["SAM", number] = small_setup.trained(schedule=flat)
 defences = list(variants)
 by_size = {size: recipe.Population(every.states[targets : targets + size]) for size in sizes}
 variants |= dict.fromkeys(sizes, attacked)

@@ -241,7 +241,8 @@ methods = {
     "PPB": "fine-tunes the pruned network so that sorted outputs of two samples are alike",
     "ADV": "Adv-Reg in the fine-tuning of the pruned network",
     "pruning in rounds": f"removes the same share in {rounds} rounds",
-    "RSW": "pruning in rounds; an epoch visits a sliding window of members, ordered by memorization",
+    "RSW": "pruning in rounds; an epoch visits a sliding window of members, ordered by "
+    "memorization",
     "RMR": "pruning in rounds; the most memorized members have more weight decay",
     "SWMR": "RSW and RMR together",
 }

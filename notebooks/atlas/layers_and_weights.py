@@ -164,12 +164,12 @@ risky = parts[parts.index(risky_from) :]
 
 def in_stages(score, top, chosen):
     """The share of the top weights that lie in some stages, of each network."""
-    found = []
+    per_network = []
     for one in score:
         counted = shares(highest(one, top), stages)
         whole = sum(part.selected for part in counted)
-        found.append(sum(part.selected for part in counted if part.of in chosen) / whole)
-    return found
+        per_network.append(sum(part.selected for part in counted if part.of in chosen) / whole)
+    return per_network
 
 
 # %%
@@ -192,8 +192,8 @@ report.profile(
     hue="weights",
     facet="top",
     reference=None,
-    title=f"{audit.mean_ci(vulnerable).value:.0%} of the {judged:.0%} most vulnerable weights lie in "
-    f"the risky stages, {audit.mean_ci(size).value:.0%} of all weights",
+    title=f"{audit.mean_ci(vulnerable).value:.0%} of the {judged:.0%} most vulnerable weights lie "
+    f"in the risky stages, {audit.mean_ci(size).value:.0%} of all weights",
     xlabel="part of the network",
     ylabel="share of the chosen weights",
 )
@@ -242,18 +242,18 @@ report.table(rows, caption=f"Mean over {shadows} networks. Last column: at match
 
 # %%
 usual = comparison.accuracies[ordinary]
-acts = {}
+manipulation_checks = {}
 for place, signals in rewound.items():
     fallen = [float(results[one]["accuracy_test"]) for one in signals]
     words = f"rewinding in the {place} lowers the test accuracy right after it"
-    acts[words] = audit.paired_difference(usual, fallen)
+    manipulation_checks[words] = audit.paired_difference(usual, fallen)
 report.judge(
     claims,
     in_risky_stages=audit.paired_difference(vulnerable, size),
     beyond_magnitude=audit.paired_difference(vulnerable, largest),
     risky_place=in_place,
     rewinding_helps=beyond,
-    checks={"risky_place": acts, "rewinding_helps": acts},
+    checks={"risky_place": manipulation_checks, "rewinding_helps": manipulation_checks},
     regime={
         "member accuracy": comparison.estimate(ordinary, "", "member accuracy"),
         "test accuracy": comparison.accuracy(ordinary),

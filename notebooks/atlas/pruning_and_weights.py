@@ -197,7 +197,7 @@ for top in (0.001, 0.01, share, 0.1, 0.3, 1.0):
     for name, score in {"vulnerability": vulnerability, "shuffled gradients": shuffled}.items():
         value = audit.mean_ci(removes(score, top))
         rows.append({"score": name, "top": top, "value": value})
-own = removes(vulnerability, share)
+removed_shares = removes(vulnerability, share)
 by_size = removes(shuffled, share)
 report.curves(
     rows,
@@ -206,8 +206,8 @@ report.curves(
     log_x=True,
     reference=sparsity,
     reference_label="chance",
-    title=f"Magnitude pruning removes {audit.mean_ci(own).value:.0%} of the {share:.0%} most "
-    "vulnerable weights",
+    title=f"Magnitude pruning removes {audit.mean_ci(removed_shares).value:.0%} of the {share:.0%} "
+    "most vulnerable weights",
     xlabel="share of the weights that counts as most vulnerable",
     ylabel="share of them that is removed",
 )
@@ -253,27 +253,28 @@ report.table(rows, caption=f"Mean over {shadows} networks. Last column: at match
 # ## Verdicts
 
 # %%
-acts = {}
+manipulation_checks = {}
 usual = comparison.accuracies[ordinary]
 for name, signals in right_after.items():
     fallen = [float(results[one]["accuracy_test"]) for one in signals]
     falls = audit.paired_difference(usual, fallen)
-    gone = [float(results[one]["network"]) for one in counted[name]]
-    acts[name] = {
+    removed_weights = [float(results[one]["network"]) for one in counted[name]]
+    manipulation_checks[name] = {
         f"{name}: test accuracy falls before fine-tuning": falls,
-        f"{name}: {sparsity:.0%} of the weights are removed": min(gone) > sparsity - 0.03,
+        f"{name}: {sparsity:.0%} of the weights are removed": min(removed_weights)
+        > sparsity - 0.03,
     }
 report.judge(
     claims,
-    removes=audit.mean_ci([each - sparsity for each in own]),
-    size_explains=audit.paired_difference(own, by_size),
+    removes=audit.mean_ci([each - sparsity for each in removed_shares]),
+    size_explains=audit.paired_difference(removed_shares, by_size),
     by_vulnerability=gain,
     score_matters=minus(most, least),
     rewinding_first=minus(first, smallest),
     checks={
-        "by_vulnerability": acts[most] | acts[smallest],
-        "score_matters": acts[most] | acts[least],
-        "rewinding_first": acts[first] | acts[smallest],
+        "by_vulnerability": manipulation_checks[most] | manipulation_checks[smallest],
+        "score_matters": manipulation_checks[most] | manipulation_checks[least],
+        "rewinding_first": manipulation_checks[first] | manipulation_checks[smallest],
     },
     regime={
         "member accuracy": comparison.estimate(ordinary, "", "member accuracy"),

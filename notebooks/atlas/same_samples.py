@@ -191,9 +191,9 @@ def by_judges(step):
 
 def by_pairs(chosen, epoch):
     """Distance of each sample's features in each stage."""
-    own = [results[distances[epoch][k]] for k in chosen]
-    memory = disparity.memory_of_samples(own)
-    return {name: audit.filled(each) for name, each in zip(own[0].parts, memory, strict=True)}
+    stored = [results[distances[epoch][k]] for k in chosen]
+    memory = disparity.memory_of_samples(stored)
+    return {name: audit.filled(each) for name, each in zip(stored[0].parts, memory, strict=True)}
 
 
 # %%
@@ -202,17 +202,17 @@ for k in range(halvings):
     order = np.array_split(np.random.default_rng(k).permutation(pairs), 2)
     both = []
     for side in (0, 1):
-        found = by_lira(attacks[k][side]) | by_judges(judged[k][side])
+        exposures = by_lira(attacks[k][side]) | by_judges(judged[k][side])
         for part, values in by_pairs(order[side], epochs).items():
             if part.startswith("stage"):
-                found[f"distance in {part.replace('stage', 'stage ')}"] = values
-        both.append(found)
+                exposures[f"distance in {part.replace('stage', 'stage ')}"] = values
+        both.append(exposures)
     divided.append(both)
 names = list(divided[0][0])
 in_order = itemgetter(*names)
 halves = []
 for both in divided:
-    halves.append([list(in_order(found)) for found in both])
+    halves.append([list(in_order(exposures)) for exposures in both])
 
 # %%
 final = results[whole[score_epochs]]
@@ -258,13 +258,13 @@ report.table(
 
 # %%
 moments = [*looks, epochs]
-read = []
+scores_of_halves = []
 for pair in attacks:
     both = []
     for half in pair:
         chosen = {epoch: half[epoch] for epoch in moments}
         both.append(over_time.read(results, chosen))
-    read.append(both)
+    scores_of_halves.append(both)
 known = [results[whole[epoch]] for epoch in when]
 stage_4 = [by_pairs(range(pairs), epoch)["stage4"] for epoch in moments]
 early_signals = {
@@ -272,7 +272,7 @@ early_signals = {
     score: np.array([one["score"] for one in known]),
     last_stage: np.array(stage_4),
 }
-foresight = prediction.foresight(read, early_signals, final["index"], rule=rate)
+foresight = prediction.foresight(scores_of_halves, early_signals, final["index"], rule=rate)
 
 # %%
 half_pool = pool / 2

@@ -24,9 +24,9 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 16  # channels of stage 1
 stem = "conv3-pool"  # first layer
-pool = 1200  # samples of train and test part joined: half the victims', half the attacker's
+pool = 1200  # samples of train and test part joined: half the targets', half the attacker's
 dev = 60  # samples of each half for early stopping; the rest is half member, half non-member
-victims = 10  # networks that split the victims' half
+targets = 10  # networks that split the targets' half
 shadows = 5  # networks that split the attacker's half
 sparsities = [0.6, 0.7, 0.9]  # shares that are removed beforehand
 pruner = "L1 unstructured"  # of A, to begin with
@@ -73,7 +73,7 @@ networks = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
@@ -91,7 +91,7 @@ attackers = {
 study = Pruning(
     networks.setup,
     networks.tuning,
-    victims,
+    targets,
     defences,
     attackers,
     [pruner, other],

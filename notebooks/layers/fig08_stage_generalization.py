@@ -21,8 +21,8 @@
 #
 # 1. *Untrained networks*: the same SVM on the same networks before training. Early stages have
 #    more features than late ones, so accuracy changes with depth even before training.
-# 2. *Rise before stage 3*: accuracy must first rise from stage 1 to stage 3. Where it does not, gains
-#    in stage 4 are not judged, and a claim that accuracy levels off holds trivially.
+# 2. *Rise before stage 3*: accuracy must first rise from stage 1 to stage 3. Where it does not,
+#    gains in stage 4 are not judged, and a claim that accuracy levels off holds trivially.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -85,8 +85,8 @@ claims = report.claims(
         "In every architecture, training raises the SVM's accuracy more on stage 3 than on stage 1",
         fails="In at least one architecture, training raises the SVM's accuracy less on stage 3 "
         "than on stage 1",
-        quantity="gain of the SVM's accuracy by training the network: gain on stage 3 minus gain on "
-        "stage 1, in the architecture with the lowest difference",
+        quantity="gain of the SVM's accuracy by training the network: gain on stage 3 minus gain "
+        "on stage 1, in the architecture with the lowest difference",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -96,8 +96,8 @@ claims = report.claims(
     report.Claim(
         "stagnates",
         f"After stage 3, the accuracy of VGG19 and of the ATM rises by less than {effect}",
-        quantity="accuracy of the SVM: last stage minus stage 3, in the one of VGG19 and the ATM that "
-        "rises more",
+        quantity="accuracy of the SVM: last stage minus stage 3, in the one of VGG19 and the ATM "
+        "that rises more",
         below=effect,
         quote="others stagnate or even deteriorate (ATM and VGG)",
         control="accuracy must first rise from stage 1 to stage 3",
@@ -131,7 +131,7 @@ claims
 # Each panel is an architecture; points are means over its networks.
 
 # %%
-own = {
+options = {
     "resnet": {"stem": stem},
     "vgg": {},
     "atm": {"patch": patch, "init": init},
@@ -148,7 +148,7 @@ for name, family in families.items():
         weight_decay=0.0 if family == "atm" else 5e-4,
         augment=Augment(augment) if augment else None,
     )
-    model = Model(name, width, **own[family])
+    model = Model(name, width, **options[family])
     pool = pools[family]
     study = ProbeStudy(Data(data, pixels), model, schedule, pool, networks, seed, precision)
     populations[name] = [pair.whole for pair in study.probes]
@@ -182,8 +182,8 @@ def change(values, stage, other):
 
 rises = {name: change(values, 3, 1) for name, values in trained.items()}
 rows = []
-for state, found in (("trained", trained), ("untrained", untrained)):
-    for name, values in found.items():
+for state, by_architecture in (("trained", trained), ("untrained", untrained)):
+    for name, values in by_architecture.items():
         for stage, column in enumerate(values.T, 1):
             row = {"part": f"stage{stage}", "network": name, "state": state}
             rows.append(row | {"value": audit.mean_ci(column)})

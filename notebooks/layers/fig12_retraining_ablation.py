@@ -221,10 +221,10 @@ for attack in comparison.attackers:
 # %%
 fell = comparison.contrast(ordinary, bare, metric="test accuracy")
 rewinding = {"rewinding the risky stages should lower test accuracy": fell}
-acts = {}
+manipulation_checks = {}
 for way in (scratch, tuned, rewound, risky, longer):
     raised = audit.paired_difference(losses[way], losses[ordinary])
-    acts[way] = {f"RelaxLoss should raise the loss on members ({way})": raised}
+    manipulation_checks[way] = {f"RelaxLoss should raise the loss on members ({way})": raised}
 report.judge(
     claims,
     last_layer_fails=audit.least(remains),
@@ -233,11 +233,11 @@ report.judge(
     beats_scratch=comparison.at_matched_auc(longer, line, "RMIA", other=scratch),
     stopping=matched,
     checks={
-        "last_layer_fails": acts[tuned] | acts[rewound],
-        "risky_less": acts[risky] | rewinding,
-        "risky_less_rmia": acts[risky] | rewinding,
-        "beats_scratch": acts[longer] | acts[scratch] | rewinding,
-        "stopping": acts[risky] | rewinding,
+        "last_layer_fails": manipulation_checks[tuned] | manipulation_checks[rewound],
+        "risky_less": manipulation_checks[risky] | rewinding,
+        "risky_less_rmia": manipulation_checks[risky] | rewinding,
+        "beats_scratch": manipulation_checks[longer] | manipulation_checks[scratch] | rewinding,
+        "stopping": manipulation_checks[risky] | rewinding,
     },
     regime={
         "member accuracy": comparison.estimate(ordinary, "", "member accuracy"),

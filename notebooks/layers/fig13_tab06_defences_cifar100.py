@@ -223,26 +223,26 @@ report.table(rows, caption=f"Mean over {shadows} targets. {strengths}. {last}", 
 # ## Verdicts
 
 # %%
-found = []  # AUC of the correctness attack, mean over the strengths of RelaxLoss
+correctness = []  # AUC of the correctness attack, mean over the strengths of RelaxLoss
 for strengths in (scratch("RelaxLoss")[1:], inside("RelaxLoss")):
     pairs = [(variant, "correctness") for variant in strengths]
-    found.append(comparison.mean_measured(*pairs, number="auc"))
-not_lower = audit.paired_difference(found[0], found[1])
+    correctness.append(comparison.mean_measured(*pairs, number="auc"))
+not_lower = audit.paired_difference(correctness[0], correctness[1])
 
 # %%
 fell = comparison.contrast(ordinary, bare, metric="test accuracy")
-acts = {}
+manipulation_checks = {}
 for defence in defences:
     last_scratch, last_inside = scratch(defence)[-1], inside(defence)[-1]
     less = comparison.contrast(plain, last_inside, "RMIA")
     fewer = comparison.contrast(ordinary, last_scratch, metric="member accuracy")
-    acts[defence] = {
+    manipulation_checks[defence] = {
         f"{defence} inside PPTP should leak less than no defence inside PPTP": less,
         f"{defence} from scratch should lower the accuracy on members": fewer,
         "rewinding should lower test accuracy": fell,
     }
 adv_learnt = comparison.accuracy(scratch("Adv-Reg")[-1]).value >= learnt
-acts["Adv-Reg"]["Adv-Reg from scratch should have learnt"] = adv_learnt
+manipulation_checks["Adv-Reg"]["Adv-Reg from scratch should have learnt"] = adv_learnt
 
 # %%
 report.judge(
@@ -253,11 +253,11 @@ report.judge(
     correctness=not_lower,
     stopping=comparison.early_stopping(inside("RelaxLoss"), "RMIA"),
     checks={
-        "relaxloss": acts["RelaxLoss"],
-        "adv_reg": acts["Adv-Reg"],
-        "relaxloss_rmia": acts["RelaxLoss"],
-        "correctness": acts["RelaxLoss"],
-        "stopping": acts["RelaxLoss"],
+        "relaxloss": manipulation_checks["RelaxLoss"],
+        "adv_reg": manipulation_checks["Adv-Reg"],
+        "relaxloss_rmia": manipulation_checks["RelaxLoss"],
+        "correctness": manipulation_checks["RelaxLoss"],
+        "stopping": manipulation_checks["RelaxLoss"],
     },
     regime={
         "member accuracy": comparison.estimate(ordinary, "", "member accuracy"),

@@ -251,10 +251,10 @@ report.table(
 # ## Verdicts
 
 # %%
-acts = {}
+manipulation_checks = {}
 for defence, place in lines:
     lower = comparison.contrast(plain, lines[defence, place][-1], "confidence")
-    acts[defence, place] = {
+    manipulation_checks[defence, place] = {
         f"{defence} {place} should lower the AUC of the confidence attack": lower
     }
 
@@ -274,11 +274,11 @@ report.judge(
     selena=comparison.accuracy_difference(selena_inside, selena_scratch),
     cskd_first=gain("RelaxLoss", after_cskd, "confidence"),
     checks={
-        "relaxloss": acts["RelaxLoss", inside],
-        "relax_stopping": acts["RelaxLoss", inside],
-        "adv_reg": acts["Adv-Reg", inside],
-        "selena": acts["SELENA", inside],
-        "cskd_first": acts["RelaxLoss", after_cskd],
+        "relaxloss": manipulation_checks["RelaxLoss", inside],
+        "relax_stopping": manipulation_checks["RelaxLoss", inside],
+        "adv_reg": manipulation_checks["Adv-Reg", inside],
+        "selena": manipulation_checks["SELENA", inside],
+        "cskd_first": manipulation_checks["RelaxLoss", after_cskd],
     },
     regime={
         "ordinary member accuracy": comparison.estimate(plain, "", "member accuracy"),

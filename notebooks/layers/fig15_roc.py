@@ -199,13 +199,15 @@ report.table(rows, caption=f"Mean over {shadows} targets", fold="All networks")
 # ## Verdicts
 
 # %%
-ones, others, acts = [], [], {}
+ones, others, manipulation_checks = [], [], {}
 for defence in defences:
     ones += [((defence, inside), name) for name in signals]
     others += [((defence, scratch), name) for name in signals]
     lower = comparison.contrast(plain, (defence, inside), "confidence")
-    acts[defence] = {f"{defence} inside PPTP should lower the AUC of the confidence attack": lower}
-both = acts["RelaxLoss"] | acts["Adv-Reg"]
+    manipulation_checks[defence] = {
+        f"{defence} inside PPTP should lower the AUC of the confidence attack": lower
+    }
+both = manipulation_checks["RelaxLoss"] | manipulation_checks["Adv-Reg"]
 more_accurate = {d: comparison.accuracy_difference((d, inside), (d, scratch)) for d in defences}
 
 # %%
@@ -223,8 +225,8 @@ report.judge(
     stopping=comparison.early_stopping([(d, inside) for d in defences], "RMIA"),
     checks={
         "comparable_privacy": both,
-        "relax_accuracy": acts["RelaxLoss"],
-        "adv_accuracy": acts["Adv-Reg"],
+        "relax_accuracy": manipulation_checks["RelaxLoss"],
+        "adv_accuracy": manipulation_checks["Adv-Reg"],
         "stopping": both,
     },
     regime={

@@ -235,10 +235,10 @@ report.table(rows, caption=caption, fold="Each training")
 # ## Verdicts
 
 # %%
-acts = {}
+manipulation_checks = {}
 for variant in (scratch, inside):
     lower = comparison.contrast(plain, variant, metric="member accuracy")
-    acts[f"{variant} should lower the accuracy on members"] = lower
+    manipulation_checks[f"{variant} should lower the accuracy on members"] = lower
 share = kept[inside] / kept[scratch]
 half = epochs_needed(scratch) / 2
 never = {v: int((epochs_needed(v) > lengths[v]).sum()) for v in (inside, scratch)}
@@ -252,7 +252,7 @@ report.judge(
     memory=audit.Estimate(share, share, share),
     half_the_epochs=audit.paired_difference(epochs_needed(inside), half),
     not_short_schedule=comparison.accuracy_difference(inside, short),
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: manipulation_checks for claim in claims},
     regime={
         "ordinary member accuracy": comparison.estimate(plain, "", "member accuracy"),
         "ordinary test accuracy": comparison.accuracy(plain),

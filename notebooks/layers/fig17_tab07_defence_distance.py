@@ -213,10 +213,10 @@ report.table(
 
 # %%
 members = probe.whole.members[half]
-acts = {}
+manipulation_checks = {}
 for variant in (relax, one_order):
     lower = audit.paired_difference(members, probe.half.members[variant])
-    acts[variant] = {f"{variant}: accuracy on members should fall": lower}
+    manipulation_checks[variant] = {f"{variant}: accuracy on members should fall": lower}
 similar = abs(member[stopped].value - member[relax].value) < 0.1
 report.judge(
     claims,
@@ -226,11 +226,12 @@ report.judge(
     in_one_order=probe.farther(one_order, half, probe.stages),
     more_accurate=cost,
     checks={
-        "farther": acts[relax],
-        "not_fit": acts[relax] | {"accuracies on members should differ by less than 0.1": similar},
-        "not_order": acts[relax],
-        "in_one_order": acts[one_order],
-        "more_accurate": acts[relax],
+        "farther": manipulation_checks[relax],
+        "not_fit": manipulation_checks[relax]
+        | {"accuracies on members should differ by less than 0.1": similar},
+        "not_order": manipulation_checks[relax],
+        "in_one_order": manipulation_checks[one_order],
+        "more_accurate": manipulation_checks[relax],
     },
     regime={"member accuracy of CE": member["CE"], "test accuracy of CE": test["CE"]},
 )

@@ -172,11 +172,11 @@ comparison = lab.compare(variants, {}, also=[asked, distances])
 results = comparison.results
 parts = results[distances[0]].parts
 stages = [part for part in parts if part.startswith("stage")]
-found = {}  # AUC of the classifier by variant and part, of each network
+aucs = {}  # AUC of the classifier by variant and part, of each network
 for variant, steps in asked.items():
     areas = [audit.auc(results[step]["scores"], results[step]["member"]) for step in steps]
     for part, values in zip(parts, zip(*areas, strict=True), strict=True):
-        found[variant, part] = values
+        aucs[variant, part] = values
 shared = 2.0  # two networks of a complement pair share the samples that the attacker knows
 profile = disparity.profile(*disparity.read([results[step] for step in distances]))
 two_networks = dict(zip(parts, profile, strict=True))
@@ -184,14 +184,14 @@ two_networks = dict(zip(parts, profile, strict=True))
 
 def change(one, other, part):
     """AUC of the classifier on a part in one variant minus in another, paired over networks."""
-    return audit.paired_difference(found[one, part], found[other, part], design_effect=shared)
+    return audit.paired_difference(aucs[one, part], aucs[other, part], design_effect=shared)
 
 
 # %%
 rows = []
 for part in stages:
     for variant in ("untrained", plain):
-        value = audit.mean_ci(found[variant, part], bounds=(0, 1), design_effect=shared)
+        value = audit.mean_ci(aucs[variant, part], bounds=(0, 1), design_effect=shared)
         one = {"reading": "one network: AUC of classifier", "network": variant}
         rows.append({"part": part, "value": value} | one)
     two = {"reading": "two networks: AUC of distance", "network": plain}
@@ -223,7 +223,7 @@ for variant in variants:
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     for part in ("stage2", "stage3", "stage4"):
-        value = audit.mean_ci(found[variant, part], bounds=(0, 1), design_effect=shared)
+        value = audit.mean_ci(aucs[variant, part], bounds=(0, 1), design_effect=shared)
         row[part.replace("stage", "AUC, stage ")] = value
     rows.append(row)
 caption = f"AUC of the classifier on features; mean over {networks} networks"
@@ -234,10 +234,10 @@ report.table(rows, caption=caption, fold="Each defence")
 
 # %%
 lower = comparison.contrast(plain, pptp, metric="member accuracy")
-acts = {"RelaxLoss inside PPTP should lower the accuracy on members": lower}
+manipulation_checks = {"RelaxLoss inside PPTP should lower the accuracy on members": lower}
 levels = {}
 for variant in (plain, "untrained"):
-    levels[variant] = audit.mean_ci(found[variant, "stage3"], bounds=(0, 1), design_effect=shared)
+    levels[variant] = audit.mean_ci(aucs[variant, "stage3"], bounds=(0, 1), design_effect=shared)
 report.judge(
     claims,
     notes={"stage_3_identifies": f"AUC: {report.listed(levels)}"},
@@ -246,7 +246,7 @@ report.judge(
     stage_4_identifies=change(plain, "untrained", "stage4"),
     defence_lowers=change(pptp, retrained, "stage4"),
     as_low_as_scratch=change(pptp, scratch, "stage4"),
-    checks={"defence_lowers": acts, "as_low_as_scratch": acts},
+    checks={"defence_lowers": manipulation_checks, "as_low_as_scratch": manipulation_checks},
     regime={
         "ordinary member accuracy": comparison.estimate(plain, "", "member accuracy"),
         "ordinary test accuracy": comparison.accuracy(plain),

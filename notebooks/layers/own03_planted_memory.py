@@ -129,9 +129,9 @@ report.profile(
 
 # %%
 rows = []
-for network, found in {"M_all": comparison.whole, "M_h1": comparison.half}.items():
-    row = {"network": network, "member accuracy": found.estimate(name, "", "member accuracy")}
-    row["test accuracy"] = found.accuracy(name)
+for network, networks in {"M_all": comparison.whole, "M_h1": comparison.half}.items():
+    row = {"network": network, "member accuracy": networks.estimate(name, "", "member accuracy")}
+    row["test accuracy"] = networks.accuracy(name)
     rows.append(row)
 attack = comparison.half.estimate(name, "Conf")
 caption = f"Mean over {pairs} pairs. The confidence attack on M_h1 has an AUC of {attack}"

@@ -140,7 +140,8 @@ claims = report.claims(
     ),
     report.Claim(
         "chance",
-        f"On permuted membership labels, the AUC of my attack is within {smallest_effect:g} of chance",
+        f"On permuted membership labels, the AUC of my attack is within {smallest_effect:g} of "
+        "chance",
         quantity=f"AUC of my attack minus 1/2, mean over {draws} permutations",
         within=smallest_effect,
         ours=True,

@@ -33,7 +33,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 sparsity = 0.6  # share of the weights that is removed, as on the other pages (paper: .7)
 queries = 10  # noisy copies of each sample (paper: 10)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -135,7 +135,7 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     seed=seed,
     precision=precision,
 )
@@ -176,7 +176,7 @@ report.histograms(
     notes,
     log=True,
     title=f"Pruning {effect} the confidence gap beyond fine-tuning alone",
-    xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
+    xlabel=f"confidence or sensitivity of each sample (target 1 of {targets})",
     ylabel="share of samples",
 )
 
@@ -194,7 +194,7 @@ for variant in variants:
     for kind in unit:
         row[f"{kind} gap"] = audit.mean_ci(drift[variant][kind])
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets; {sparsity:.0%} of the weights removed")
+report.table(rows, caption=f"Mean over {targets} targets; {sparsity:.0%} of the weights removed")
 
 # %% [markdown]
 # ## Verdicts

@@ -32,7 +32,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 sparsity = 0.6  # share of the weights that is removed, as on the other pages (paper: .7)
 queries = 10  # noisy copies of each sample (paper: 10)
 shuffles = 100  # permutations of the classes (ours)
@@ -132,7 +132,7 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     seed=seed,
     precision=precision,
 )
@@ -207,7 +207,7 @@ for variant in variants:
     row["confidence gap"] = audit.mean_ci(confidence[variant].mean(axis=1))
     row["spread over classes"] = spread[variant]
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets; {classes} classes")
+report.table(rows, caption=f"Mean over {targets} targets; {classes} classes")
 
 # %% [markdown]
 # ## Verdicts

@@ -32,7 +32,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, unused here: trained for Fig. 7 and 8
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -59,8 +59,8 @@ claims = report.claims(
     report.Claim(
         "near_dense",
         f"At {low:.0%} sparsity every pruner costs less than 2 points of test accuracy",
-        fails=f"At {low:.0%} sparsity at least one of four pruners costs more than 2 points of test "
-        "accuracy",
+        fails=f"At {low:.0%} sparsity at least one of four pruners costs more than 2 points of "
+        "test accuracy",
         quantity="test accuracy: pruned minus fine-tuned dense network, for the pruner "
         "with the lowest difference",
         above=-0.02,
@@ -136,19 +136,19 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
 )
-cells = list(product(PRUNERS, sparsities))
-random_cells = [("random weights", sparsity) for sparsity in sparsities]
+settings = list(product(PRUNERS, sparsities))
+random_settings = [("random weights", sparsity) for sparsity in sparsities]
 variants = {"dense": study.dense, tuned: study.tuned()}
-for pruner, sparsity in [*cells, *random_cells]:
+for pruner, sparsity in [*settings, *random_settings]:
     variants[pruner, sparsity] = study.pruned(pruner, sparsity)
-targets = {variant: study.target_networks(each) for variant, each in variants.items()}
-removed = {cell: study.removed(variants[cell]) for cell in [*cells, *random_cells]}
-comparison = lab.compare(targets, {}, also=removed)
+target_networks = {variant: study.target_networks(each) for variant, each in variants.items()}
+removed = {setting: study.removed(variants[setting]) for setting in [*settings, *random_settings]}
+comparison = lab.compare(target_networks, {}, also=removed)
 
 
 # %%
@@ -160,7 +160,7 @@ def difference(one, other=tuned):
 costs = {pruner: difference((pruner, low)) for pruner in PRUNERS}
 points = [100 * cost.value for cost in costs.values()]
 report.profile(
-    comparison.rows("", "test accuracy", ("pruner", "sparsity"), [*cells, *random_cells]),
+    comparison.rows("", "test accuracy", ("pruner", "sparsity"), [*settings, *random_settings]),
     "sparsity",
     hue="pruner",
     reference=comparison.accuracy(tuned).value,
@@ -185,7 +185,7 @@ for pruner in (*PRUNERS, "random weights"):
         row[f"change of test accuracy, {sparsity:.0%}"] = difference((pruner, sparsity))
     rows.append(row)
 caption = f"Change: pruned minus {tuned} network, at the sparsity in the column's name"
-report.table(rows, caption=f"{caption}. Mean over {victims} targets")
+report.table(rows, caption=f"{caption}. Mean over {targets} targets")
 
 # %% [markdown]
 # ## Verdicts
@@ -198,8 +198,8 @@ report.judge(
     claims,
     near_dense=audit.least(costs.values()),
     falls=audit.largest(difference((p, high), (p, low)) for p in PRUNERS),
-    weights_are_cheaper=audit.least(difference(magnitude, cell) for cell in filters),
-    sometimes_better=audit.largest(difference(cell) for cell in cells),
+    weights_are_cheaper=audit.least(difference(magnitude, setting) for setting in filters),
+    sometimes_better=audit.largest(difference(setting) for setting in settings),
     choice_matters=difference(magnitude, random),
     checks={claim.name: pruning_acts for claim in claims},
     regime={

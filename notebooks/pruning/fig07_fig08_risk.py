@@ -33,7 +33,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -143,7 +143,7 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
@@ -158,7 +158,7 @@ removed = {cell: study.removed(variants[cell]) for cell in pruned}
 comparison = lab.compare(
     variants,
     {"SAMIA": samia, "Conf": Threshold()},
-    targets=victims,
+    targets=targets,
     only={"Conf": ["dense"]},
     also=removed,
 )
@@ -173,8 +173,8 @@ report.profile(
     hue="pruner",
     reference=comparison.estimate("dense", "SAMIA", "accuracy").value,
     reference_label="dense",
-    title=f"At {low:.0%} sparsity, attack accuracy significantly rises with {raised} and falls with "
-    f"{lowered} of 4 pruners",
+    title=f"At {low:.0%} sparsity, attack accuracy significantly rises with {raised} and falls "
+    f"with {lowered} of 4 pruners",
     xlabel="sparsity (share of the weights that is removed)",
     ylabel="attack accuracy of SAMIA",
 )
@@ -210,7 +210,7 @@ for variant in ("dense", tuned, *at_low):
     rows.append(row)
 conf = comparison.estimate("dense", "Conf", "accuracy").value
 on_dense = f"Attack accuracy of Conf on the dense network: {conf:.3f}"
-report.table(rows, caption=f"Mean over {victims} targets; {low:.0%} sparsity. {on_dense}")
+report.table(rows, caption=f"Mean over {targets} targets; {low:.0%} sparsity. {on_dense}")
 
 # %% [markdown]
 # ## Verdicts
@@ -218,11 +218,11 @@ report.table(rows, caption=f"Mean over {victims} targets; {low:.0%} sparsity. {o
 # %%
 dense_leak = comparison.measured("dense", "Conf", "accuracy")
 dense_accuracy = comparison.measured("dense", "", "test accuracy")
-near = []  # which targets a pruned network is about as accurate as, (networks, targets)
+similar_accuracy = []  # which targets a pruned network is about as accurate as, (networks, targets)
 more = []  # on which of them it leaks more
 for cell in pruned:
     accuracy = comparison.measured(cell, "", "test accuracy")
-    near.append(abs(accuracy - dense_accuracy) <= similar)
+    similar_accuracy.append(abs(accuracy - dense_accuracy) <= similar)
     more.append(comparison.measured(cell, "SAMIA", "accuracy") > dense_leak)
 
 order = []
@@ -244,7 +244,7 @@ report.judge(
     same_attack=audit.least(changes.values()),
     masks_not_epochs=beyond["L1 unstructured"],
     every_pruner=audit.least(published),
-    most_at_similar_accuracy=audit.share_of_chosen(more, near),
+    most_at_similar_accuracy=audit.share_of_chosen(more, similar_accuracy),
     order_of_pruners=audit.least(order),
     checks={claim.name: pruning_acts for claim in claims},
     regime={

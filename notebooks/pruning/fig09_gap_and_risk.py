@@ -35,7 +35,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 queries = 10  # noisy copies of each sample (paper: 10)
@@ -83,8 +83,8 @@ claims = report.claims(
         "beyond_fit",
         "At equal member accuracy, the attack accuracy of SAMIA still correlates with the "
         "confidence gap",
-        fails="At equal member accuracy, the attack accuracy of SAMIA is lower where the confidence "
-        "gap is larger",
+        fails="At equal member accuracy, the attack accuracy of SAMIA is lower where the "
+        "confidence gap is larger",
         quantity=f"partial {corr} the confidence gap, given member accuracy",
         above=0.0,
         margin=0.2,
@@ -146,19 +146,19 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
 )
-cells = list(product(PRUNERS, sparsities))
+settings = list(product(PRUNERS, sparsities))
 variants = {"dense": study.dense, "fine-tuned dense": study.tuned()}
-for pruner, sparsity in cells:
+for pruner, sparsity in settings:
     variants[pruner, sparsity] = study.pruned(pruner, sparsity)
 sensitivity = study.sensitivities(variants, queries)
-removed = {cell: study.removed(variants[cell]) for cell in cells}
+removed = {setting: study.removed(variants[setting]) for setting in settings}
 samia = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
-comparison = lab.compare(variants, {"SAMIA": samia}, targets=victims, also=[sensitivity, removed])
+comparison = lab.compare(variants, {"SAMIA": samia}, targets=targets, also=[sensitivity, removed])
 behaved = behaviours(comparison.results, variants, sensitivity)
 
 # %%
@@ -212,7 +212,7 @@ for kind in GAPS:
     spread = np.std([whole[variant][kind].mean() for variant in variants])
     for variant in variants:
         difference = audit.mean_ci(whole[variant][kind] / spread)
-        pruner = variant[0] if variant in cells else variant
+        pruner = variant[0] if variant in settings else variant
         found = comparison.estimate(variant, "SAMIA", "accuracy")
         points.append({"network": pruner, "gap": f"{kind} gap", "x": difference, "y": found})
 plain = {kind: audit.mean_ci(correlated(kind)) for kind in GAPS}
@@ -242,7 +242,7 @@ for kind in GAPS:
     rows.append(row | {"partial correlation, given member accuracy": at_fit[kind]})
 caption = (
     f"Correlation of a gap with SAMIA's attack accuracy over {len(variants)} versions of a "
-    f"network; mean over {victims} targets"
+    f"network; mean over {targets} targets"
 )
 report.table(rows, caption=caption)
 
@@ -252,8 +252,8 @@ report.table(rows, caption=caption)
 # %%
 grow = []
 for pruner in ("L1 unstructured", "slimming"):
-    own = [cell for cell in cells if cell[0] == pruner]
-    larger = [whole[cell]["confidence"] > whole["dense"]["confidence"] for cell in own]
+    of_pruner = [setting for setting in settings if setting[0] == pruner]
+    larger = [whole[setting]["confidence"] > whole["dense"]["confidence"] for setting in of_pruner]
     grow.append(audit.mean_ci(np.mean(larger, axis=0), bounds=(0, 1)))
 note = f"L1 unstructured: share {grow[0].value:.2f}; slimming: share {grow[1].value:.2f}"
 lower = audit.least(grow)

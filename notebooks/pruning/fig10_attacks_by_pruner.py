@@ -33,7 +33,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -145,15 +145,15 @@ study = recipe.PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
 )
-cells = list(product(PRUNERS, sparsities))
+settings = list(product(PRUNERS, sparsities))
 mild = [(pruner, low) for pruner in PRUNERS]
 variants = {"dense": study.dense}
-for pruner, sparsity in cells:
+for pruner, sparsity in settings:
     variants[pruner, sparsity] = study.pruned(pruner, sparsity)
 
 # %%
@@ -167,15 +167,15 @@ attackers = {
     plain: replace(net, inputs="posterior_sensitivity_label"),
     "SAMIA": recipe.SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer),
 }
-removed = {cell: study.removed(variants[cell]) for cell in cells}
-only = {name: cells for name in attackers} | {plain: mild, "Top1-Conf": mild}
-comparison = lab.compare(variants, attackers, targets=victims, only=only, also=removed)
+removed = {setting: study.removed(variants[setting]) for setting in settings}
+only = {name: settings for name in attackers} | {plain: mild, "Top1-Conf": mild}
+comparison = lab.compare(variants, attackers, targets=targets, only=only, also=removed)
 
 # %%
-highest = comparison.most_accurate("SAMIA", baselines, cells)
+highest = comparison.most_accurate("SAMIA", baselines, settings)
 rows = []
 for name in (*baselines, "SAMIA"):
-    for row in comparison.rows(name, "accuracy", ("pruner", "sparsity"), cells):
+    for row in comparison.rows(name, "accuracy", ("pruner", "sparsity"), settings):
         rows.append(row | {"attack": name})
 report.profile(
     rows,
@@ -198,8 +198,8 @@ report.profile(
 # %%
 def lead(attacker, other):
     """Attack accuracy of an attack minus that of another, mean over pruners at low sparsity."""
-    ones = [(cell, attacker) for cell in mild]
-    return comparison.mean_contrast(ones, [(cell, other) for cell in mild])
+    ones = [(setting, attacker) for setting in mild]
+    return comparison.mean_contrast(ones, [(setting, other) for setting in mild])
 
 
 leads = {name: lead("SAMIA", name) for name in attackers if name != "SAMIA"}
@@ -220,18 +220,18 @@ report.against_paper(
 # ## Verdicts
 
 # %%
-accuracy_test = [comparison.measured(cell, "", "test accuracy") for cell in cells]
-accuracy_member = [comparison.measured(cell, "", "member accuracy") for cell in cells]
+accuracy_test = [comparison.measured(setting, "", "test accuracy") for setting in settings]
+accuracy_member = [comparison.measured(setting, "", "member accuracy") for setting in settings]
 generalization = np.subtract(accuracy_member, accuracy_test).T  # (targets, networks)
 with_gap = []
 for name in (*baselines, "SAMIA"):
-    leak = np.array([comparison.measured(cell, name, "accuracy") for cell in cells]).T
+    leak = np.array([comparison.measured(setting, name, "accuracy") for setting in settings]).T
     with_gap.append(audit.mean_ci(audit.correlation(leak, generalization), bounds=(-1, 1)))
 effective = []
 for name in ("Top1-Conf", "Mentr"):
-    effective += [comparison.estimate(cell, name, "accuracy") for cell in mild]
+    effective += [comparison.estimate(setting, name, "accuracy") for setting in mild]
 pruning_acts = comparison.pruned_as_asked(removed)
-fitted = [comparison.estimate(cell, "", "member accuracy").value for cell in mild]
+fitted = [comparison.estimate(setting, "", "member accuracy").value for setting in mild]
 
 # %%
 report.judge(

@@ -31,7 +31,7 @@ data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location
 width = 256  # units of the first hidden layer (paper: 256)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 24  # of the dense network, at most (published code: 50)
@@ -128,15 +128,15 @@ study = recipe.PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
 )
-cells = [(pruner, sparsity) for sparsity in sparsities]
+settings = [(pruner, sparsity) for sparsity in sparsities]
 variants = {"dense": study.dense, tuned: study.tuned()}
-for cell in cells:
-    variants[cell] = study.pruned(*cell)
+for setting in settings:
+    variants[setting] = study.pruned(*setting)
 net = replace(recipe.PRUNING_NET, epochs=net_epochs, optimizer=attack_optimizer, lr=attack_lr)
 attackers = {
     "Conf": recipe.Threshold(),
@@ -145,15 +145,15 @@ attackers = {
     "BlindMI": recipe.BlindMI(),
     "SAMIA": recipe.SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer),
 }
-removed = {cell: study.removed(variants[cell]) for cell in cells}
-only = dict.fromkeys(("Mentr", "NNCls", "BlindMI"), cells)
-comparison = lab.compare(variants, attackers, targets=victims, only=only, also=removed)
+removed = {setting: study.removed(variants[setting]) for setting in settings}
+only = dict.fromkeys(("Mentr", "NNCls", "BlindMI"), settings)
+comparison = lab.compare(variants, attackers, targets=targets, only=only, also=removed)
 
 # %%
-highest = comparison.most_accurate("SAMIA", baselines, cells)
+highest = comparison.most_accurate("SAMIA", baselines, settings)
 rows = []
 for name in (*baselines, "SAMIA"):
-    for row in comparison.rows(name, "accuracy", ("pruner", "sparsity"), cells):
+    for row in comparison.rows(name, "accuracy", ("pruner", "sparsity"), settings):
         rows.append(row | {"attack": name})
 report.profile(
     rows,
@@ -174,31 +174,31 @@ report.profile(
 rows = []
 for variant in variants:
     row = {"network": variant}
-    if variant in cells:
+    if variant in settings:
         row = {"network": f"{pruner}, {variant[1]:.0%} sparsity"}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["attack accuracy of SAMIA"] = comparison.estimate(variant, "SAMIA", "accuracy")
     row["AUC of SAMIA"] = comparison.estimate(variant, "SAMIA")
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets, attacked by {shadows} shadow models")
+report.table(rows, caption=f"Mean over {targets} targets, attacked by {shadows} shadow models")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
 mild = (pruner, low)
-fitted = [comparison.estimate(cell, "", "member accuracy").value for cell in cells]
-acts = comparison.pruned_as_asked(removed)
+fitted = [comparison.estimate(setting, "", "member accuracy").value for setting in settings]
+manipulation_checks = comparison.pruned_as_asked(removed)
 seen = comparison.estimate("dense", "SAMIA", "accuracy")
-acts["SAMIA finds members of the dense network"] = seen.low > 0.53
+manipulation_checks["SAMIA finds members of the dense network"] = seen.low > 0.53
 report.judge(
     claims,
     highest=highest,
     masks_not_epochs=comparison.contrast(mild, tuned, "SAMIA"),
     as_published=comparison.contrast(mild, "dense", "SAMIA", "accuracy", against="Conf"),
     same_attack=comparison.contrast(mild, "dense", "SAMIA", "accuracy"),
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: manipulation_checks for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),

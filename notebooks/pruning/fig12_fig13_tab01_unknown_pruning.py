@@ -34,7 +34,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 trials = 20  # random pairs of targets and shadow models for Tab. 1 (paper: 20)
@@ -145,21 +145,21 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
 )
 sparse = list(product(PRUNERS, sparsities))
 dense = [(pruner, 0.0) for pruner in PRUNERS]
-networks = {cell: study.dense for cell in dense}
+networks = {setting: study.dense for setting in dense}
 for pruner, sparsity in sparse:
     networks[pruner, sparsity] = study.pruned(pruner, sparsity)
 
 # drawn before any result; some may be matched
 drawn = np.random.default_rng(seed).integers(len(sparse), size=(trials, 2))
 random_pairs = [(sparse[target], sparse[shadow]) for target, shadow in drawn]
-alike = [(cell, cell) for cell in networks]
+alike = [(setting, setting) for setting in networks]
 unlike = []  # pairs of targets and shadow models of Fig. 12
 for target in networks:
     for shadow in sparse:
@@ -169,25 +169,25 @@ pairs = dict.fromkeys([*alike, *unlike, *random_pairs])
 
 # %%
 shadow_signals = {p: study.shadow_models(each).signals() for p, each in networks.items()}
-removed = {cell: study.removed(networks[cell]) for cell in sparse}
+removed = {setting: study.removed(networks[setting]) for setting in sparse}
 comparison = lab.compare(
     {(target, shadow): networks[target] for target, shadow in pairs},
     {"SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)},
-    targets=victims,
+    targets=targets,
     shadows={(t, shadow): study.shadow_models(networks[shadow]) for t, shadow in pairs},
     also=[shadow_signals, removed],
 )
 
 
 # %%
-def found(target, shadow):
+def attack_accuracy(target, shadow):
     """Attack accuracy on each target, by shadow models that are pruned as `shadow`."""
     return comparison.measured((target, shadow), "SAMIA", "accuracy")
 
 
 def loss(target, shadow):
     """Attack accuracy lost against shadow models that are pruned as the targets."""
-    return found(target, target) - found(target, shadow)
+    return attack_accuracy(target, target) - attack_accuracy(target, shadow)
 
 
 def mean_over(losses):
@@ -199,7 +199,9 @@ def mean_over(losses):
 
 
 # %%
-members = {cell: comparison.estimate((cell, cell), "", "member accuracy") for cell in networks}
+members = {
+    setting: comparison.estimate((setting, setting), "", "member accuracy") for setting in networks
+}
 judged = [pair for pair in unlike if members[pair[0]].value >= knows]
 other = mean_over([loss(*pair) for pair in judged])
 rows = []
@@ -207,7 +209,7 @@ for target, shadow in [*alike, *unlike]:
     label = f"targets at {target[1]:.0%}" if target[1] else "dense targets"
     of_shadows = f"{shadow[1]:.0%}" if shadow[1] else "dense"
     row = {"pruner": target[0], "targets": label, "shadow models": of_shadows}
-    rows.append(row | {"value": audit.mean_ci(found(target, shadow))})
+    rows.append(row | {"value": audit.mean_ci(attack_accuracy(target, shadow))})
 report.profile(
     rows,
     "shadow models",
@@ -238,19 +240,21 @@ for label, losses in by_skill.items():
     row = {"mismatched shadow models": label, "pairs of sparsities": len(losses)}
     rows.append(row | {"loss": mean_over(losses)})
 caption = f"Pairs of Fig. 12, targets with a member accuracy of {knows:g} or more"
-report.table(rows, caption=f"{caption}; mean over {victims} targets")
+report.table(rows, caption=f"{caption}; mean over {targets} targets")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
 gains = [-audit.mean_ci(loss(*pair)) for pair in judged] or [mean_over([])]
-relative = [loss(a, b) / found(a, a) for a, b in random_pairs if members[a].value >= knows]
-asked = {cell: steps for cell, steps in removed.items() if cell[0] != "slimming"}
-checks = comparison.pruned_as_asked(asked)
+relative = [
+    loss(a, b) / attack_accuracy(a, a) for a, b in random_pairs if members[a].value >= knows
+]
+single_layers = {setting: steps for setting, steps in removed.items() if setting[0] != "slimming"}
+checks = comparison.pruned_as_asked(single_layers)
 seen = comparison.estimate(alike[0], "SAMIA", "accuracy")
 checks["SAMIA finds members of the dense network"] = seen.low > 0.53
-magnitude = [members[cell].value for cell in sparse if cell[0] == "L1 unstructured"]
+magnitude = [members[setting].value for setting in sparse if setting[0] == "L1 unstructured"]
 report.judge(
     claims,
     other_sparsity=other,

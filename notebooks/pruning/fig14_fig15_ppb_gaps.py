@@ -34,7 +34,7 @@ width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models of Conf, which split the attacker's half (paper: 5)
 sparsity = 0.6  # share of the weights that is removed (paper: .7 in Fig. 1; not stated here)
 ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
@@ -139,7 +139,7 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
@@ -154,7 +154,7 @@ removed = {(pruner, sparsity): study.removed(variants["Base"])}
 comparison = lab.compare(
     variants,
     {"Conf": Threshold()},
-    targets=victims,
+    targets=targets,
     checkpoints={"Base": study.pruned_early(pruner, sparsity, dense_stops, stops)},
     also=[sensitivity, removed, reordered],
 )
@@ -188,7 +188,7 @@ report.histograms(
     notes,
     log=True,
     title=f"Over all targets, PPB {effect} the confidence gap ({fall.value:+.2f})",
-    xlabel=f"confidence or sensitivity of each sample (target 1 of {victims})",
+    xlabel=f"confidence or sensitivity of each sample (target 1 of {targets})",
     ylabel="share of samples",
 )
 
@@ -204,8 +204,8 @@ for variant, each in networks.items():
     for number, values in enumerate(by_class.T):
         row = {"class": str(number), "network": variant}
         rows.append(row | {"value": audit.mean_ci(values)})
-far = change("confidence", "dense")
-side = report.effect(far, "above", "below", "about")
+from_dense = change("confidence", "dense")
+side = report.effect(from_dense, "above", "below", "about")
 report.profile(
     rows,
     "class",
@@ -230,7 +230,7 @@ for variant in variants:
     row["confidence gap"] = audit.mean_ci(drift[variant]["confidence"])
     row["sensitivity gap"] = audit.mean_ci(drift[variant]["sensitivity"])
     rows.append(row)
-report.table(rows, caption=f"Mean over {victims} targets, {sparsity:.0%} sparsity")
+report.table(rows, caption=f"Mean over {targets} targets, {sparsity:.0%} sparsity")
 
 # %% [markdown]
 # ## Verdicts
@@ -239,16 +239,16 @@ report.table(rows, caption=f"Mean over {victims} targets, {sparsity:.0%} sparsit
 # %%
 def agreement(steps):
     """Share of each target's non-members for which a network predicts the class that Base does."""
-    undefended = variants["Base"].signals()[:victims]
+    undefended = variants["Base"].signals()[:targets]
     both = zip(steps, undefended, strict=True)
     return [same_predictions(comparison.results[a], comparison.results[b]) for a, b in both]
 
 
-with_ppb = agreement(variants["PPB"].signals()[:victims])
+with_ppb = agreement(variants["PPB"].signals()[:targets])
 without = agreement(reordered)
-acts = comparison.pruned_as_asked(removed)
+manipulation_checks = comparison.pruned_as_asked(removed)
 fits = comparison.contrast("Base", "PPB", metric="member accuracy")
-acts["PPB lowers the accuracy on members"] = fits
+manipulation_checks["PPB lowers the accuracy on members"] = fits
 kept = f"PPB keeps {np.mean(with_ppb):.0%}, another order of batches {np.mean(without):.0%}"
 notes = {"classes_kept": kept, "as_dense": f"with PPB the gap is {side} that of the dense network"}
 
@@ -258,10 +258,10 @@ report.judge(
     confidence_falls=fall,
     beats_stopping=comparison.early_stopping("PPB", "Conf"),
     sensitivity_falls=change("sensitivity", "Base"),
-    as_dense=far,
+    as_dense=from_dense,
     classes_kept=audit.paired_difference(with_ppb, without),
     notes=notes,
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: manipulation_checks for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),

@@ -34,7 +34,7 @@ stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 reference = 300  # samples outside the pool that ADV calls non-members (published code: dev samples)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 pruners = ["L1 unstructured", "L1 structured", "slimming"]  # (paper: L2 structured too)
 sparsity = 0.6  # share of the weights that is removed (paper: .6)
@@ -147,7 +147,7 @@ study = recipe.DefenceStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
@@ -171,7 +171,7 @@ removed = {(p, sparsity): study.removed(networks[p, "Base"]) for p in pruners}
 comparison = lab.compare(
     networks | {"dense": study.dense},
     {"SAMIA": samia, "LiRA": recipe.LiRA("offline_cdf")},
-    targets=victims,
+    targets=targets,
     only={"SAMIA": networks},  # not the dense networks, not the checkpoints
     shadows=shadow_models,
     checkpoints={base: stopped},
@@ -183,9 +183,9 @@ shown = []
 for pruner in pruners:
     lines = {name: [(pruner, name)] for name in ("Base", *defences)}
     shown += comparison.plane(lines, "SAMIA", "accuracy", panel=pruner)
-found = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in networks}
-most = audit.largest(found[pruner, strong] for pruner in pruners)
-undefended = min(found[pruner, "Base"].value for pruner in pruners)
+accuracies = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in networks}
+most = audit.largest(accuracies[pruner, strong] for pruner in pruners)
+undefended = min(accuracies[pruner, "Base"].value for pruner in pruners)
 report.tradeoff(
     shown,
     reference_label="guessing",
@@ -224,7 +224,7 @@ for variant in networks:
     row["AUC of SAMIA"] = comparison.estimate(variant, "SAMIA")
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-caption = f"Mean over {victims} targets; {shadows} shadow models of Base"
+caption = f"Mean over {targets} targets; {shadows} shadow models of Base"
 report.table(rows, caption=caption, fold="Accuracy and leakage of all networks")
 
 # %% [markdown]
@@ -232,7 +232,7 @@ report.table(rows, caption=caption, fold="Accuracy and leakage of all networks")
 
 
 # %%
-def acts(defence, chosen):
+def manipulation_checks(defence, chosen):
     """What a defence must have done, and the paper's filter: means over some pruners."""
     defended = [(pruner, defence) for pruner in chosen]
     undefended = [(pruner, "Base") for pruner in chosen]
@@ -259,11 +259,11 @@ report.judge(
     adv_fails_for_filters=audit.mean_ci(balance),
     notes={"ppb_hides": ranks},
     checks={
-        "ppb_hides": acts(strong, pruners),
-        "beats_stopping": acts(weak, [first]),
-        "ppb_is_cheap": acts(weak, pruners),
-        "adv_works": acts("ADV", prune_weights),
-        "adv_fails_for_filters": acts("ADV", prune_filters),
+        "ppb_hides": manipulation_checks(strong, pruners),
+        "beats_stopping": manipulation_checks(weak, [first]),
+        "ppb_is_cheap": manipulation_checks(weak, pruners),
+        "adv_works": manipulation_checks("ADV", prune_weights),
+        "adv_fails_for_filters": manipulation_checks("ADV", prune_filters),
     },
     regime={
         "dense member accuracy": members["dense"],

@@ -32,7 +32,7 @@ data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location,
 width = 256  # units of the first hidden layer (paper: 256)
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 sparsity = 0.6  # share of the weights that is removed (paper: .6)
 ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
@@ -66,7 +66,8 @@ claims = report.claims(
         "ppb_hides",
         f"On binary data, with {strong}, non-adaptive SAMIA is about as accurate as a guess "
         "(below 0.53)",
-        fails=f"On binary data, with {strong}, non-adaptive SAMIA has an attack accuracy above 0.53",
+        fails=f"On binary data, with {strong}, non-adaptive SAMIA has an attack accuracy above "
+        "0.53",
         quantity="attack accuracy of SAMIA, which does not know the defence, on networks "
         f"fine-tuned with the defence PPB, weight {strong_ppb:g}",
         below=0.53,
@@ -136,7 +137,7 @@ study = PruningStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
@@ -158,7 +159,7 @@ comparison = lab.compare(
         "SAMIA": SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer),
         "LiRA": LiRA("offline_cdf"),
     },
-    targets=victims,
+    targets=targets,
     only={"SAMIA": attacked},
     shadows=non_adaptive,
     checkpoints={"Base": study.pruned_early(pruner, sparsity, dense_stops, stops)},
@@ -166,13 +167,13 @@ comparison = lab.compare(
 )
 
 # %%
-found = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in attacked}
+accuracies = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in attacked}
 report.tradeoff(
     comparison.plane({v: [v] for v in attacked}, "SAMIA", "accuracy"),
     facet=None,
     reference=None,
-    title=f"Non-adaptive SAMIA's attack accuracy is {found[strong].value:.2f} with {strong}, "
-    f"{found['Base'].value:.2f} with Base",
+    title=f"Non-adaptive SAMIA's attack accuracy is {accuracies[strong].value:.2f} with {strong}, "
+    f"{accuracies['Base'].value:.2f} with Base",
     xlabel="test accuracy",
     ylabel="attack accuracy of SAMIA",
 )
@@ -203,11 +204,11 @@ for variant in attacked:
     row = {"network": variant}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
-    row["attack accuracy of SAMIA"] = found[variant]
+    row["attack accuracy of SAMIA"] = accuracies[variant]
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
 report.table(
-    rows, caption=f"Mean over {victims} targets; only the attacks of the last row are adaptive"
+    rows, caption=f"Mean over {targets} targets; only the attacks of the last row are adaptive"
 )
 
 # %% [markdown]
@@ -216,14 +217,14 @@ report.table(
 # %%
 worse = comparison.gain_minus_cost(["DP-SGD"], ["Base"], "SAMIA")
 better = comparison.gain_minus_cost([weak], ["Base"], "SAMIA")
-acts = comparison.pruned_as_asked(removed)
-acts["SAMIA finds members of Base"] = found["Base"].low > 0.53
+manipulation_checks = comparison.pruned_as_asked(removed)
+manipulation_checks["SAMIA finds members of Base"] = accuracies["Base"].low > 0.53
 fits = comparison.contrast("Base", weak, metric="member accuracy")
-works = acts | {f"{weak} lowers the accuracy on members": fits}
+works = manipulation_checks | {f"{weak} lowers the accuracy on members": fits}
 moves = comparison.contrast("Base", "DP-SGD", "LiRA")
 report.judge(
     claims,
-    ppb_hides=found[strong],
+    ppb_hides=accuracies[strong],
     beats_stopping=matched,
     ppb_is_cheap=comparison.contrast(weak, "Base", metric="test accuracy"),
     ppb_below_base=comparison.contrast(known, "Base", "SAMIA", "accuracy"),

@@ -33,7 +33,7 @@ stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-
 pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
 dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
 reference = 300  # samples outside the pool that ADV calls non-members (published code: dev samples)
-victims = 10  # target networks, which split the targets' half (paper: 1)
+targets = 10  # target networks, which split the targets' half (paper: 1)
 shadows = 5  # shadow models, which split the attacker's half (paper: 5)
 pruners = ["L1 unstructured", "L1 structured", "slimming"]  # (paper: L2 structured too)
 sparsity = 0.6  # share of the weights that is removed (paper: .6)
@@ -85,7 +85,8 @@ claims = report.claims(
     report.Claim(
         "best_for_filters",
         f"For {' and '.join(prune_filters)}, adaptive SAMIA has a lower AUC with PPB than with ADV",
-        quantity="AUC of adaptive SAMIA: PPB minus ADV (with several pruners: the highest difference)",
+        quantity="AUC of adaptive SAMIA: PPB minus ADV (with several pruners: the highest "
+        "difference)",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -131,7 +132,7 @@ study = recipe.DefenceStudy(
     fine_tuning=retrain_epochs,
     pool=pool,
     dev=dev,
-    targets=victims,
+    targets=targets,
     shadows=shadows,
     seed=seed,
     precision=precision,
@@ -149,7 +150,7 @@ removed = {(p, sparsity): study.removed(networks[p, "Base"]) for p in pruners}
 comparison = lab.compare(
     networks | {"dense": study.dense},
     {"SAMIA": samia, "LiRA": recipe.LiRA("offline_cdf")},
-    targets=victims,
+    targets=targets,
     only={"SAMIA": networks},  # not the dense networks, not the checkpoints
     checkpoints={base: study.pruned_early(first, sparsity, dense_stops, stops)},
     also=removed,
@@ -200,7 +201,7 @@ for variant in networks:
     row["AUC of SAMIA"] = comparison.estimate(variant, "SAMIA")
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     rows.append(row)
-caption = f"Mean over {victims} targets; adaptive attacks"
+caption = f"Mean over {targets} targets; adaptive attacks"
 report.table(rows, caption=caption, fold="Accuracy and leakage of all networks")
 
 # %% [markdown]
@@ -208,7 +209,7 @@ report.table(rows, caption=caption, fold="Accuracy and leakage of all networks")
 
 
 # %%
-def acts(defence, chosen):
+def manipulation_checks(defence, chosen):
     """What a defence must have done: means over some pruners."""
     defended = [(pruner, defence) for pruner in chosen]
     undefended = [(pruner, "Base") for pruner in chosen]
@@ -230,10 +231,11 @@ report.judge(
     best_for_filters=audit.largest(ahead),
     both_for_weights=audit.largest(below),
     checks={
-        "ppb_below_base": acts("PPB", pruners),
-        "beats_stopping": acts("PPB", [first]),
-        "best_for_filters": acts("PPB", prune_filters),
-        "both_for_weights": acts("PPB", prune_weights) | acts("ADV", prune_weights),
+        "ppb_below_base": manipulation_checks("PPB", pruners),
+        "beats_stopping": manipulation_checks("PPB", [first]),
+        "best_for_filters": manipulation_checks("PPB", prune_filters),
+        "both_for_weights": manipulation_checks("PPB", prune_weights)
+        | manipulation_checks("ADV", prune_weights),
     },
     regime={
         "dense member accuracy": members["dense"],

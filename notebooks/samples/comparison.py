@@ -80,8 +80,8 @@ claims = report.claims(
         f"At fixed strengths, WeMem's RSW lowers attack accuracy more than each of {rival_names}",
         fails="At fixed strengths, WeMem's RSW lowers attack accuracy less than one or more of "
         f"{rival_names}",
-        quantity=f"{five}: RSW (training on a sliding window of members) minus each of {rival_names}; "
-        "the highest of these differences",
+        quantity=f"{five}: RSW (training on a sliding window of members) minus each of "
+        f"{rival_names}; the highest of these differences",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -91,7 +91,8 @@ claims = report.claims(
     ),
     report.Claim(
         "rsw_without_nn",
-        f"Under the threshold attacks alone, RSW lowers attack accuracy more than each of {rival_names}",
+        "Under the threshold attacks alone, RSW lowers attack accuracy more than each of "
+        f"{rival_names}",
         quantity=f"{four}: RSW minus each of {rival_names}; the highest of these differences",
         below=0.0,
         margin=0.02,
@@ -117,7 +118,8 @@ claims = report.claims(
     report.Claim(
         "stays_accurate",
         "Each of RSW, RMR and SWMR costs less than two points of test accuracy",
-        quantity="test accuracy: RSW, RMR and SWMR, each minus Base; the lowest of these differences",
+        quantity="test accuracy: RSW, RMR and SWMR, each minus Base; the lowest of these "
+        "differences",
         above=-0.02,
         margin=0.02,
         paper=slide,
@@ -231,8 +233,8 @@ report.profile(
     hue="defence",
     reference_label="guessing",
     ylabel="attack accuracy",
-    title=f"RSW lowers attack accuracy significantly more than {len(beaten)} of {len(rivals)} other "
-    "defences",
+    title=f"RSW lowers attack accuracy significantly more than {len(beaten)} of {len(rivals)} "
+    "other defences",
 )
 
 # %%

@@ -65,7 +65,8 @@ few_samples = 0.05  # smallest effect of interest: a group has some 200 samples
 claims = report.claims(
     report.Claim(
         "never_visited_safer",
-        "Members that a window never visits (trains on) are less exposed than under uniform sampling",
+        "Members that a window never visits (trains on) are less exposed than under uniform "
+        "sampling",
         fails="In one or both orders, members that a window never visits are more exposed than "
         "under uniform sampling",
         quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the "
@@ -78,10 +79,10 @@ claims = report.claims(
     ),
     report.Claim(
         "onion",
-        "A window in score order raises the exposure of visited members more than a window in random "
-        "order (onion effect)",
-        fails="A window in score order raises the exposure of visited members less than a window in "
-        "random order",
+        "A window in score order raises the exposure of visited members more than a window in "
+        "random order (onion effect)",
+        fails="A window in score order raises the exposure of visited members less than a window "
+        "in random order",
         quantity=f"rise of LiRA's AUC on {visited} members {by_order}",
         above=0.0,
         margin=few_samples,
@@ -91,8 +92,8 @@ claims = report.claims(
     ),
     report.Claim(
         "score_adds",
-        "A window in score order lowers the exposure of never visited members more than a window in "
-        "random order",
+        "A window in score order lowers the exposure of never visited members more than a window "
+        "in random order",
         quantity=f"rise of LiRA's AUC on {never} members {by_order}",
         below=0.0,
         margin=few_samples,

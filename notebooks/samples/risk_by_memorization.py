@@ -68,7 +68,8 @@ claims = report.claims(
     report.Claim(
         "tpr_rises",
         "LiRA's TPR is higher for members with high memorization scores than for other members",
-        fails="LiRA's TPR is lower for members with high memorization scores than for other members",
+        fails="LiRA's TPR is lower for members with high memorization scores than for other "
+        "members",
         quantity=f"TPR of LiRA at one threshold (FPR of {fpr:.0%} over all samples): {top}",
         above=0.0,
         margin=few_samples,

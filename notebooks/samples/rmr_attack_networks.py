@@ -60,8 +60,8 @@ best = "RMR"
 claims = report.claims(
     report.Claim(
         "majority_floor",
-        "On networks with RMR, the attack network NN is as accurate as calling every sample a member, "
-        "within two points",
+        "On networks with RMR, the attack network NN is as accurate as calling every sample a "
+        "member, within two points",
         fails="On networks with RMR, the accuracy of the attack network NN differs from that of "
         "calling every sample a member by at least two points",
         quantity="accuracy of the attack network NN minus the share of members, networks with "
@@ -75,8 +75,8 @@ claims = report.claims(
         "floor_without_defence",
         "On networks without a defence, NN is as accurate as calling every sample a member, within "
         "two points",
-        fails="On networks without a defence, the accuracy of NN differs from that of calling every "
-        "sample a member by at least two points",
+        fails="On networks without a defence, the accuracy of NN differs from that of calling "
+        "every sample a member by at least two points",
         quantity="accuracy of NN minus the share of members, networks without a defence",
         within=0.02,
         ours="our control",

@@ -72,12 +72,12 @@ gain = f"fall of the {attacked} minus fall of test accuracy"
 claims = report.claims(
     report.Claim(
         "score_matters",
-        "The published code of RMR hides memorized members better with true scores than with permuted "
-        "scores",
+        "The published code of RMR hides memorized members better with true scores than with "
+        "permuted scores",
         fails="The published code of RMR hides memorized members worse with true scores than with "
         "permuted scores",
-        quantity=f"{highest}: {best} (L2 penalty of .1 on members with high scores) with true scores "
-        "minus with permuted scores",
+        quantity=f"{highest}: {best} (L2 penalty of .1 on members with high scores) with true "
+        "scores minus with permuted scores",
         below=0.0,
         margin=0.05,
         ours="our control",
@@ -222,7 +222,8 @@ report.against_paper(
     facet="kind",
     source="slide, CIFAR10",
     xlabel="accuracy: RMR minus Base",
-    title=f"{best} {report.effect(-attack_change[best], *words)} attack accuracy, compared with Base",
+    title=f"{best} {report.effect(-attack_change[best], *words)} attack accuracy, compared with "
+    "Base",
 )
 
 # %% [markdown]

@@ -82,10 +82,12 @@ claims = report.claims(
     ),
     report.Claim(
         "folds_included",
-        "RSW and five score networks, each on a fifth of the members, take fewer operations than Base",
+        "RSW and five score networks, each on a fifth of the members, take fewer operations than "
+        "Base",
         fails="RSW and five score networks, each on a fifth of the members, take more operations "
         "than Base",
-        quantity=f"{operations}: RSW and five networks for its scores, each on a fifth of the members",
+        quantity=f"{operations}: RSW and five networks for its scores, each on a fifth of the "
+        "members",
         below=1.0,
         margin=0.1,
         ours="our control",
@@ -105,8 +107,8 @@ claims = report.claims(
     report.Claim(
         "rsw_beats_all",
         f"RSW takes fewer operations than each defence of other papers, {free}",
-        quantity="ratio of operations (computed): RSW to Base and to each defence of other papers; the "
-        "largest ratio",
+        quantity="ratio of operations (computed): RSW to Base and to each defence of other papers; "
+        "the largest ratio",
         below=1.0,
         margin=0.1,
         paper="summary slide",

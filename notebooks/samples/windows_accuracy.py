@@ -61,7 +61,11 @@ from leak_atlas.localization import samples
 from leak_atlas.recipe import RMR, Data, Model, Schedule, Window, WindowStudy
 
 low, high = "low scores first", "high scores first"
-near, far, broad = "narrow, small step", "narrow, large step", "wide, small step"
+narrow_small, narrow_large, wide_small = (
+    "narrow, small step",
+    "narrow, large step",
+    "wide, small step",
+)
 uniform = "uniform sampling, same visits"
 slide = "slide on prediction accuracy"
 
@@ -133,19 +137,19 @@ study = WindowStudy(
 )
 windows = {}
 for order, direction in {low: "low-to-high", high: "high-to-low"}.items():
-    windows[order, broad] = Window(wide, small_step, direction)
-    windows[order, far] = Window(narrow, large_step, direction)
-    windows[order, near] = Window(narrow, small_step, direction)
+    windows[order, wide_small] = Window(wide, small_step, direction)
+    windows[order, narrow_large] = Window(narrow, large_step, direction)
+    windows[order, narrow_small] = Window(narrow, small_step, direction)
 
 # %%
 variants = {
     "dense": study.dense,
     "Base": study.base,
-    uniform: study.same_visits(windows[low, near]),
+    uniform: study.same_visits(windows[low, narrow_small]),
 }
 for setting, window in windows.items():
     variants["RSW", *setting] = study.windowed(window)
-penalized = [(high, near), (high, far), (low, far)]
+penalized = [(high, narrow_small), (high, narrow_large), (low, narrow_large)]
 for setting in penalized:
     penalty = RMR(0.1, share=risky_share)
     variants["SWMR", *setting] = study.windowed(windows[setting], penalty=penalty)
@@ -153,7 +157,7 @@ random_orders = []
 for number in range(3):
     random_orders.append(f"RSW, random order {number + 1}")
     shuffled = study.ranking.shuffle(number)
-    variants[random_orders[-1]] = study.windowed(windows[low, near], shuffled)
+    variants[random_orders[-1]] = study.windowed(windows[low, narrow_small], shuffled)
 comparison = lab.compare(variants, {}, targets)
 
 # %%
@@ -162,13 +166,15 @@ chance = audit.mean_ci(comparison.mean_measured(*by_chance, number="test accurac
 with_windows = [variant for variant in variants if isinstance(variant, tuple)]
 points = comparison.rows("", "test accuracy", ("method", "order", "window"), with_windows)
 for order in (low, high):
-    place = {"order": order, "window": near}
+    place = {"order": order, "window": narrow_small}
     points.append({"method": "RSW, mean of 3 random orders", "value": chance} | place)
     points.append({"method": uniform, "value": comparison.accuracy(uniform)} | place)
 
 falling = {}
 for order in (low, high):
-    falling[order] = comparison.accuracy_difference(("RSW", order, near), ("RSW", order, broad))
+    falling[order] = comparison.accuracy_difference(
+        ("RSW", order, narrow_small), ("RSW", order, wide_small)
+    )
 orders = sum(change.high < 0 for change in falling.values())
 report.profile(
     points,
@@ -190,12 +196,14 @@ for variant in ["Base", uniform, *with_windows]:
     row["test accuracy"] = comparison.accuracy(variant)
     row["minus Base"] = comparison.accuracy_difference(variant, "Base")
     rows.append(row)
-row = {"network": f"RSW, mean of 3 random orders, {near}", "test accuracy": chance}
+row = {"network": f"RSW, mean of 3 random orders, {narrow_small}", "test accuracy": chance}
 row["minus Base"] = comparison.mean_contrast(by_chance, [("Base", "")], "test accuracy")
 rows.append(row)
-covered = f"{study.coverage(windows[low, near]):.0%} of the members"
+covered = f"{study.coverage(windows[low, narrow_small]):.0%} of the members"
 widths = f"Windows have {narrow} (narrow) or {wide} (wide) members of a class"
-caption = f"{widths}. A round visits {covered} with the window ({near}), and all with the others"
+caption = (
+    f"{widths}. A round visits {covered} with the window ({narrow_small}), and all with the others"
+)
 report.table(rows, caption=caption, fold="All networks")
 
 # %% [markdown]
@@ -204,7 +212,7 @@ report.table(rows, caption=caption, fold="All networks")
 # %%
 raises_loss = {}
 for order in (low, high):
-    narrowest = variants["RSW", order, near]
+    narrowest = variants["RSW", order, narrow_small]
     rise = samples.loss_rise(comparison.results, narrowest, study.base, targets)
     raises_loss[order] = {f"{order}: the window raises the loss on members": rise}
 rsw = [(("RSW", *setting), "") for setting in penalized]

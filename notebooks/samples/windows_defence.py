@@ -60,10 +60,14 @@ from leak_atlas.localization import samples
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, Threshold, Window, WindowStudy
 
 low, high = "low scores first", "high scores first"
-near, far, broad = "narrow, small step", "narrow, large step", "wide, small step"
+narrow_small, narrow_large, wide_small = (
+    "narrow, small step",
+    "narrow, large step",
+    "wide, small step",
+)
 conf = "attack accuracy of Conf"
 uniform = "uniform sampling, same visits"
-window_words = f"RSW ({low}, {near})"
+window_words = f"RSW ({low}, {narrow_small})"
 slide = "slide on defence effectiveness"
 smallest = 0.02  # smallest effect of interest: attack accuracy or AUC
 
@@ -94,7 +98,8 @@ claims = report.claims(
     report.Claim(
         "weakens",
         "In both score orders, the narrow window with a small step lowers attack accuracy",
-        quantity=f"{conf}: RSW ({near}) minus Base; the higher of the differences in two orders",
+        quantity=f"{conf}: RSW ({narrow_small}) minus Base; the higher of the differences in two "
+        "orders",
         below=0.0,
         margin=smallest,
         paper=slide,
@@ -104,8 +109,8 @@ claims = report.claims(
     report.Claim(
         "best_defence",
         "In both score orders, attack accuracy is lowest for the narrow window with a small step",
-        quantity=f"{conf}: RSW ({near}) minus each other window of the same order; the highest of "
-        "these differences",
+        quantity=f"{conf}: RSW ({narrow_small}) minus each other window of the same order; the "
+        "highest of these differences",
         below=0.0,
         margin=smallest,
         paper=slide,
@@ -140,16 +145,16 @@ study = WindowStudy(
 )
 windows = {}
 for order, direction in {low: "low-to-high", high: "high-to-low"}.items():
-    windows[order, broad] = Window(wide, small_step, direction)
-    windows[order, far] = Window(narrow, large_step, direction)
-    windows[order, near] = Window(narrow, small_step, direction)
+    windows[order, wide_small] = Window(wide, small_step, direction)
+    windows[order, narrow_large] = Window(narrow, large_step, direction)
+    windows[order, narrow_small] = Window(narrow, small_step, direction)
 
 # %%
-best = ("RSW", low, near)
+best = ("RSW", low, narrow_small)
 variants = {
     "dense": study.dense,
     "Base": study.base,
-    uniform: study.same_visits(windows[low, near]),
+    uniform: study.same_visits(windows[low, narrow_small]),
 }
 for setting, window in windows.items():
     variants["RSW", *setting] = study.windowed(window)
@@ -157,7 +162,7 @@ random_orders = []
 for number in range(3):
     random_orders.append(f"RSW, random order {number + 1}")
     shuffled = study.ranking.shuffle(number)
-    variants[random_orders[-1]] = study.windowed(windows[low, near], shuffled)
+    variants[random_orders[-1]] = study.windowed(windows[low, narrow_small], shuffled)
 comparison = lab.compare(
     variants,
     {"Conf": Threshold(), "LiRA": LiRA("offline_cdf")},
@@ -174,13 +179,13 @@ visits = comparison.estimate(uniform, "Conf", "accuracy")
 with_windows = [variant for variant in variants if isinstance(variant, tuple)]
 points = comparison.rows("Conf", "accuracy", ("method", "order", "window"), with_windows)
 for order in (low, high):
-    place = {"order": order, "window": near}
+    place = {"order": order, "window": narrow_small}
     points.append({"method": "RSW, mean of 3 random orders", "value": by_chance} | place)
     points.append({"method": uniform, "value": visits} | place)
 
 narrowing = {}
 for order in (low, high):
-    pair = ("RSW", order, near), ("RSW", order, broad)
+    pair = ("RSW", order, narrow_small), ("RSW", order, wide_small)
     narrowing[order] = comparison.contrast(*pair, "Conf", "accuracy")
 lowered = sum(change.high < 0 for change in narrowing.values())
 report.profile(
@@ -202,7 +207,7 @@ report.profile(
 
 # %%
 lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
-lines |= {f"RSW, {low}": [best], f"RSW, {high}": [("RSW", high, near)]}
+lines |= {f"RSW, {low}": [best], f"RSW, {high}": [("RSW", high, narrow_small)]}
 lines |= {random_orders[0]: random_orders[:1], uniform: [uniform]}
 at_matched = comparison.early_stopping(best, "LiRA")
 words = "is significantly more", "is significantly less", "is not significantly more"
@@ -234,9 +239,9 @@ report.table(rows, caption=caption, fold="All networks")
 # %%
 others, from_base, raises_loss = [], [], {}
 for order in (low, high):
-    narrowest = ("RSW", order, near)
+    narrowest = ("RSW", order, narrow_small)
     from_base.append(comparison.contrast(narrowest, "Base", "Conf", "accuracy"))
-    for window in (broad, far):
+    for window in (wide_small, narrow_large):
         pair = narrowest, ("RSW", order, window)
         others.append(comparison.contrast(*pair, "Conf", "accuracy"))
     rise = samples.loss_rise(comparison.results, variants[narrowest], study.base, targets)

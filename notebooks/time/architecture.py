@@ -87,8 +87,8 @@ claims = report.claims(
         "faster",
         f"The WRN reaches {100 * part:g} % of the shallow CNN's final vulnerability at an earlier "
         "epoch than the shallow CNN",
-        quantity=f"epoch at which mean TPR minus FPR reaches {100 * part:g} % of its final value in "
-        f"the {shallow_cnn}: {wrn_minus_shallow}, in epochs",
+        quantity=f"epoch at which mean TPR minus FPR reaches {100 * part:g} % of its final value "
+        f"in the {shallow_cnn}: {wrn_minus_shallow}, in epochs",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",
@@ -134,7 +134,7 @@ claims = report.claims(
 claims
 
 # %%
-own = TrajectoryStudy(
+setup = TrajectoryStudy(
     Data(data, pixels or None),
     Model(model, width),
     Schedule(epochs, batch, optimizer, lr, decay=decay),
@@ -147,22 +147,22 @@ own = TrajectoryStudy(
     compared=compared,
 )
 studies = {
-    shallow_cnn: replace(own, model=Model(shallow, width)),
-    deep_cnn: replace(own, model=Model(deep, width)),
-    wrn: replace(own, model=Model(wide, wide_width, dropout=dropout)),
+    shallow_cnn: replace(setup, model=Model(shallow, width)),
+    deep_cnn: replace(setup, model=Model(deep, width)),
+    wrn: replace(setup, model=Model(wide, wide_width, dropout=dropout)),
 }
 
 # %%
 attacks = {name: study.attacks() for name, study in studies.items()}
 losses = {name: studies[name].fits("loss") for name in (deep_cnn, wrn)}
-answers = own.signals(own.judges(judges, share))
+answers = setup.signals(setup.judges(judges, share))
 comparison = lab.compare(
     {name: study.trained for name, study in studies.items()},
     {"LiRA": LiRA()},
     also=[attacks, losses, answers],
 )
 results = comparison.results
-found = {name: over_time.read(results, each) for name, each in attacks.items()}
+attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
 loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %% [markdown]
@@ -171,12 +171,16 @@ loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %%
 measure = trajectories.mean_advantage
-means = {name: over_time.jackknife(measure, each, rule=rate) for name, each in found.items()}
+means = {
+    name: over_time.jackknife(measure, each, rule=rate) for name, each in attack_scores.items()
+}
 points = []
 for name in studies:
     for epoch, value in zip(checkpoints, means[name], strict=True):
         points.append({"network": name, "epoch": epoch, "value": value})
-difference = over_time.contrast(measure, [found[wrn]], [found[shallow_cnn]], rule=rate)[-1]
+difference = over_time.contrast(
+    measure, [attack_scores[wrn]], [attack_scores[shallow_cnn]], rule=rate
+)[-1]
 effect = report.effect(difference, "more", "less", "not significantly more")
 report.curves(
     points,
@@ -194,7 +198,7 @@ measures = difficulty(signals, early=checkpoints[1])
 hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 uneven = prediction.hard_minus_easy
 rows = []
-for name, each in found.items():
+for name, each in attack_scores.items():
     row = {"network": name, "test accuracy": comparison.accuracy(name)}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["AUC of LiRA"] = comparison.estimate(name, "LiRA")
@@ -221,7 +225,7 @@ for name, each in loss.items():
     for epoch, x, y in zip(checkpoints, gaps, means[name], strict=True):
         if epoch >= epochs / 5:
             points.append({"network": name, "gap": x, "vulnerability": y})
-four = found[wrn], loss[wrn], found[deep_cnn], loss[deep_cnn]
+four = attack_scores[wrn], loss[wrn], attack_scores[deep_cnn], loss[deep_cnn]
 at_gap = over_time.jackknife(trajectories.advantage_at_gap, *four, rule=rate)
 effect = report.effect(at_gap, "more", "less", "not significantly more")
 report.tradeoff(
@@ -241,10 +245,10 @@ report.tradeoff(
 # ## Verdicts
 
 # %%
-two = [found[wrn]], [found[shallow_cnn]]
-both = found[shallow_cnn], found[wrn]
+two = [attack_scores[wrn]], [attack_scores[shallow_cnn]]
+both = attack_scores[shallow_cnn], attack_scores[wrn]
 reached = over_time.jackknife(trajectories.epochs_to_reach, *both, part=part, rule=rate)
-deeper = [found[deep_cnn]], [found[shallow_cnn]]
+deeper = [attack_scores[deep_cnn]], [attack_scores[shallow_cnn]]
 depth_alone = over_time.contrast(measure, *deeper, rule=rate)[-1]
 members = [comparison.estimate(name, "", "member accuracy") for name in (deep_cnn, wrn)]
 accuracies = [comparison.accuracy(name) for name in studies]

@@ -61,12 +61,12 @@ part = 0.9  # of the last leak on the simpler data (ours)
 claims = report.claims(
     report.Claim(
         "faster",
-        "Networks on the harder data reach the same leakage at an earlier epoch than on the simpler "
-        "data",
+        "Networks on the harder data reach the same leakage at an earlier epoch than on the "
+        "simpler data",
         fails="Networks on the harder data reach the same leakage at a later epoch than on the "
         "simpler data",
-        quantity=f"epoch at which mean TPR minus FPR reaches {100 * part:g} % of its final value on "
-        f"{simple}: {harder_minus_simpler}, in epochs",
+        quantity=f"epoch at which mean TPR minus FPR reaches {100 * part:g} % of its final value "
+        f"on {simple}: {harder_minus_simpler}, in epochs",
         below=0.0,
         margin=6.0,  # an eighth of the training
         paper="article",
@@ -104,8 +104,8 @@ claims = report.claims(
         "own_level",
         "Relative to their own final leakage, networks leak earlier in training on the harder data "
         "than on the simpler data",
-        fails="Relative to their own final leakage, networks leak later in training on the harder data "
-        "than on the simpler data",
+        fails="Relative to their own final leakage, networks leak later in training on the harder "
+        "data than on the simpler data",
         quantity="delay (mean epoch at which the final leakage arises, as a share of the "
         f"training): {harder_minus_simpler}",
         below=0.0,
@@ -141,7 +141,7 @@ comparison = lab.compare(
     also=[attacks, permuted],
 )
 results = comparison.results
-found = {name: over_time.read(results, each) for name, each in attacks.items()}
+attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
 null = {name: over_time.read(results, each) for name, each in permuted.items()}
 
 # %% [markdown]
@@ -150,11 +150,11 @@ null = {name: over_time.read(results, each) for name, each in permuted.items()}
 
 # %%
 points = []
-for name, each in found.items():
+for name, each in attack_scores.items():
     means = over_time.jackknife(trajectories.mean_advantage, each, rule=rate)
     for epoch, value in zip(checkpoints, means, strict=True):
         points.append({"data": name, "epoch": epoch, "value": value})
-both = found[simple], found[data]
+both = attack_scores[simple], attack_scores[data]
 reached = over_time.jackknife(trajectories.epochs_to_reach, *both, part=part, rule=rate)
 on_simpler, on_harder, difference = reached
 effect = report.effect(difference, "later", "earlier", "not significantly earlier")
@@ -173,12 +173,12 @@ rows = []
 for name, epoch in ((simple, on_simpler), (data, on_harder)):
     row = {"data": name, "test accuracy": comparison.accuracy(name)}
     row["epoch of equal leakage"] = epoch
-    speed = over_time.jackknife(trajectories.mean_speed, found[name], null[name], rule=rate)
+    speed = over_time.jackknife(trajectories.mean_speed, attack_scores[name], null[name], rule=rate)
     row["speed"] = speed
-    row["highly vulnerable"] = over_time.jackknife(trajectories.high_share, found[name], rule=rate)[
-        -1
-    ]
-    row["delay"] = over_time.jackknife(trajectories.delay, found[name], rule=rate)
+    row["highly vulnerable"] = over_time.jackknife(
+        trajectories.high_share, attack_scores[name], rule=rate
+    )[-1]
+    row["delay"] = over_time.jackknife(trajectories.delay, attack_scores[name], rule=rate)
     rows.append(row)
 equal = f"Equal leakage: {100 * part:g} % of the final leakage on {simple}"
 others = "Speed: path length of a sample in the plane of FPR and TPR, per epoch. "
@@ -199,12 +199,15 @@ members = [comparison.estimate(name, "", "member accuracy") for name in studies]
 checks = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 for name in studies:
     checks[f"LiRA beats guessing on {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
-one, other = [found[data]], [found[simple]]
+one, other = [attack_scores[data]], [attack_scores[simple]]
 report.judge(
     claims,
     faster=difference,
     speed=over_time.contrast(
-        trajectories.mean_speed, [found[data], null[data]], [found[simple], null[simple]], rule=rate
+        trajectories.mean_speed,
+        [attack_scores[data], null[data]],
+        [attack_scores[simple], null[simple]],
+        rule=rate,
     ),
     extensive=over_time.contrast(trajectories.high_share, one, other, rule=rate)[-1],
     own_level=over_time.contrast(trajectories.delay, one, other, rule=rate),

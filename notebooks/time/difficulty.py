@@ -161,9 +161,9 @@ comparison = lab.compare(
 
 # %%
 results = comparison.results
-found = over_time.read(results, attacks)
+attack_scores = over_time.read(results, attacks)
 null = over_time.read(results, permuted)
-halved = over_time.read_halves(results, halves)
+scores_of_halves = over_time.read_halves(results, halves)
 
 signals = over_time.outputs(results, answers)
 measures = difficulty(signals, early)
@@ -187,7 +187,7 @@ measures["prediction depth"] = mean_over_members([results[step] for step in dept
 # %%
 groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}
 with_risk, agreement = prediction.correlations_with_true_risk(
-    halved, measures, index, groups, rule=rate
+    scores_of_halves, measures, index, groups, rule=rate
 )
 kind = {}
 for group, names in groups.items():
@@ -212,7 +212,7 @@ report.against_paper(
 
 # %%
 correlations = prediction.correlations_with_risk(
-    found, null, measures, index, labels, groups, rule=rate
+    attack_scores, null, measures, index, labels, groups, rule=rate
 )
 rows = []
 grouped = [name for name in order if name in kind]

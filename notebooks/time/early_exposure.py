@@ -156,11 +156,11 @@ comparison = lab.compare(
 
 # %%
 results = comparison.results
-found = over_time.read(results, attacks)
+attack_scores = over_time.read(results, attacks)
 shares = {}
 for name, pairs in halves.items():
-    halved = over_time.read_halves(results, pairs)
-    shares[name] = prediction.early_flags(halved, flags, rate)
+    scores_of_halves = over_time.read_halves(results, pairs)
+    shares[name] = prediction.early_flags(scores_of_halves, flags, rate)
 
 signals = over_time.outputs(results, answers)
 measures = difficulty(signals, early)
@@ -212,7 +212,7 @@ report.table(rows, caption=caption, fold="Both learning rates: accuracy and flag
 # loss of the judges.
 
 # %%
-harder = over_time.jackknife(prediction.hard_minus_easy, found, **hardness, rule=rate)
+harder = over_time.jackknife(prediction.hard_minus_easy, attack_scores, **hardness, rule=rate)
 points = []
 for epoch, value in zip(checkpoints, harder, strict=True):
     points.append({"epoch": epoch, "value": value})

@@ -77,10 +77,10 @@ claims = report.claims(
     ),
     report.Claim(
         "equal_mean",
-        "At an equal mean vulnerability, the spreads on harder and simpler data differ by less than "
-        f"{similar:g}",
-        fails=f"At an equal mean vulnerability, the spreads on harder and simpler data differ by at least "
-        f"{similar:g}",
+        "At an equal mean vulnerability, the spreads on harder and simpler data differ by less "
+        f"than {similar:g}",
+        fails="At an equal mean vulnerability, the spreads on harder and simpler data differ by "
+        f"at least {similar:g}",
         quantity=f"{spread_words} at an equal mean (the final mean on {simple}): "
         f"{harder_minus_simpler}",
         within=similar,
@@ -137,9 +137,9 @@ comparison = lab.compare(
 
 # %%
 results = comparison.results
-found = {name: over_time.read(results, each) for name, each in attacks.items()}
+attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
 null = {name: over_time.read(results, each) for name, each in permuted.items()}
-halved = over_time.read_halves(results, halves)
+scores_of_halves = over_time.read_halves(results, halves)
 
 # %% [markdown]
 # ## Spread and mean
@@ -148,13 +148,14 @@ halved = over_time.read_halves(results, halves)
 # %%
 measure = trajectories.advantage_spread
 spreads = {
-    name: over_time.jackknife(measure, found[name], null[name], rule=rate) for name in studies
-}
-means = {
-    name: over_time.jackknife(trajectories.mean_advantage, found[name], rule=rate)
+    name: over_time.jackknife(measure, attack_scores[name], null[name], rule=rate)
     for name in studies
 }
-four = found[data], null[data], found[simple], null[simple]
+means = {
+    name: over_time.jackknife(trajectories.mean_advantage, attack_scores[name], rule=rate)
+    for name in studies
+}
+four = attack_scores[data], null[data], attack_scores[simple], null[simple]
 at_mean = over_time.jackknife(trajectories.spread_at_advantage, *four, rule=rate)
 difference = over_time.contrast(measure, four[:2], four[2:], rule=rate)[-1]
 
@@ -186,7 +187,7 @@ for name in studies:
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["mean TPR minus FPR"] = means[name][-1]
     row["spread"] = spreads[name][-1]
-    high = over_time.jackknife(trajectories.high_share, found[name], rule=rate)[-1]
+    high = over_time.jackknife(trajectories.high_share, attack_scores[name], rule=rate)[-1]
     row["highly vulnerable"] = high
     rows.append(row)
 highly = "Highly vulnerable: share of samples with TPR ≥ .8 and FPR ≤ .2"
@@ -208,7 +209,7 @@ report.judge(
     more_varied=difference,
     equal_mean=at_mean,
     samples_differ=spreads[data][-1],
-    same_samples=prediction.agreement_of_halves(halved, rule=rate),
+    same_samples=prediction.agreement_of_halves(scores_of_halves, rule=rate),
     checks={"more_varied": checks, "equal_mean": checks},
     regime={
         "member accuracy": min(each.value for each in members),

@@ -133,7 +133,7 @@ comparison = lab.compare(
     also=attacks,
 )
 results = comparison.results
-found = {name: over_time.read(results, each) for name, each in attacks.items()}
+attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
 
 # %% [markdown]
 # ## Leakage by epoch
@@ -142,7 +142,7 @@ found = {name: over_time.read(results, each) for name, each in attacks.items()}
 
 # %%
 points = []
-for name, each in found.items():
+for name, each in attack_scores.items():
     means = over_time.jackknife(trajectories.mean_advantage, each, rule=rate)
     for epoch, value in zip(checkpoints, means, strict=True):
         points.append({"optimizer": name, "epoch": epoch, "value": value})
@@ -184,7 +184,7 @@ for name in studies:
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["AUC of LiRA"] = comparison.estimate(name, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(name, "RMIA")
-    entry = over_time.jackknife(trajectories.mean_entry_share, found[name], rule=rate)
+    entry = over_time.jackknife(trajectories.mean_entry_share, attack_scores[name], rule=rate)
     row["enter high risk"] = entry
     rows.append(row)
 entering = "Enter high risk: share of the other samples that newly reach TPR ≥ .8 and FPR ≤ .2, "
@@ -210,7 +210,7 @@ report.judge(
     final=final,
     early_stopping=stopping,
     generalizes=comparison.accuracy_difference("SAM", "SGD"),
-    into_high=over_time.contrast(entry, [found["SAM"]], [found["SGD"]], rule=rate),
+    into_high=over_time.contrast(entry, [attack_scores["SAM"]], [attack_scores["SGD"]], rule=rate),
     gap=comparison.at_matched_auc("SAM", line, "RMIA", heights=gaps),
     checks={claim.name: acts for claim in claims},
     regime={

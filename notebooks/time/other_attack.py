@@ -74,7 +74,8 @@ claims = report.claims(
     report.Claim(
         "harder_data",
         "Shokri's net has a higher AUC for networks trained on the harder than on the simpler data",
-        fails="Shokri's net has a lower AUC for networks trained on the harder than on the simpler data",
+        fails="Shokri's net has a lower AUC for networks trained on the harder than on the simpler "
+        "data",
         quantity=f"{auc}: {data} minus {simple}",
         above=0.0,
         margin=0.02,
@@ -126,7 +127,7 @@ claims = report.claims(
 claims
 
 # %%
-own = TrajectoryStudy(
+setup = TrajectoryStudy(
     Data(data, pixels or None),
     Model(model, width),
     Schedule(epochs, batch, optimizer, lr, decay=decay),
@@ -138,11 +139,11 @@ own = TrajectoryStudy(
     precision=precision,
 )
 studies = {
-    data: own,
-    simple: replace(own, data=Data(simple, simple_pixels or None)),
-    "SAM": replace(own, schedule=replace(own.schedule, sharpness=rho)),
-    shallow: replace(own, model=Model(shallow, width), compared=few),
-    deep: replace(own, model=Model(deep, width), compared=few),
+    data: setup,
+    simple: replace(setup, data=Data(simple, simple_pixels or None)),
+    "SAM": replace(setup, schedule=replace(setup.schedule, sharpness=rho)),
+    shallow: replace(setup, model=Model(shallow, width), compared=few),
+    deep: replace(setup, model=Model(deep, width), compared=few),
 }
 among_themselves = {"LiRA": LiRA(), "RMIA": RMIA()}
 taught = {"confidence": Threshold(), shokri: Network()}
@@ -164,10 +165,10 @@ attackers = [*among_themselves, *taught]
 # `cnn2`.
 
 # %%
-areas, found = {}, {}
+areas, attack_scores = {}, {}
 for key, both in halves.items():
-    found[key] = [over_time.read(results, half) for half in both]
-    joined = over_time.joined_by_rank(*found[key])
+    attack_scores[key] = [over_time.read(results, half) for half in both]
+    joined = over_time.joined_by_rank(*attack_scores[key])
     areas[key] = audit.auc(joined.scores[-1], joined.member)
 effects = {attack: retraining if attack == shokri else 1.0 for attack in attackers}
 for (_, attack), both in halves.items():
@@ -221,8 +222,8 @@ report.table(
 # networks.
 
 # %%
-first = {attack: over_time.joined_by_rank(found[data, attack][0]) for attack in attackers}
-second = {attack: over_time.joined_by_rank(found[data, attack][1]) for attack in attackers}
+first = {attack: over_time.joined_by_rank(attack_scores[data, attack][0]) for attack in attackers}
+second = {attack: over_time.joined_by_rank(attack_scores[data, attack][1]) for attack in attackers}
 agree = prediction.agreement(first, second, "LiRA", rule=rate)
 rows = []
 for attack in attackers:

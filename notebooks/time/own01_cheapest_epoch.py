@@ -66,7 +66,8 @@ ours = "our question"
 claims = report.claims(
     report.Claim(
         "beyond_attack",
-        f"The mean loss until epoch {cheap} predicts final exposure better than LiRA at epoch {cheap}",
+        f"The mean loss until epoch {cheap} predicts final exposure better than LiRA at epoch "
+        f"{cheap}",
         fails=f"The mean loss until epoch {cheap} predicts final exposure worse than LiRA at epoch "
         f"{cheap}",
         quantity=f"{correlation}: {of_judges} minus LiRA at epoch {cheap}",
@@ -100,8 +101,8 @@ claims = report.claims(
         "samples",
         fails=f"Stopping at epoch {stop} removes a smaller part of the exposure of {exposed} than "
         "of all samples",
-        quantity=f"exposure at epoch {stop}, as a part of the exposure after training: most exposed "
-        "minus all samples",
+        quantity=f"exposure at epoch {stop}, as a part of the exposure after training: most "
+        "exposed minus all samples",
         below=0.0,
         margin=0.1,
         ours="our control",
@@ -145,13 +146,13 @@ comparison = lab.compare(
 
 # %%
 results = comparison.results
-halved = over_time.read_halves(results, halves)
+scores_of_halves = over_time.read_halves(results, halves)
 signals = over_time.outputs(results, answers)
-some = {epoch: each[:few] for epoch, each in signals.items()}
+of_few_judges = {epoch: each[:few] for epoch, each in signals.items()}
 pool_index = difficulty(signals, cheap)["index"]
 all_judges, few_judges = f"loss of {judges} networks", f"loss of {few} networks"
-losses = {all_judges: mean_loss_until(signals), few_judges: mean_loss_until(some)}
-foresight = prediction.foresight(halved, losses, pool_index, flags, rate)
+losses = {all_judges: mean_loss_until(signals), few_judges: mean_loss_until(of_few_judges)}
+foresight = prediction.foresight(scores_of_halves, losses, pool_index, flags, rate)
 at_cheap, at_stop = after.index(cheap), after.index(stop)
 
 # %% [markdown]
@@ -197,7 +198,7 @@ report.table(
 # Exposure at an epoch, as a part of the exposure after training.
 
 # %%
-exposure = prediction.exposure_of_flagged(halved, flags, rate)
+exposure = prediction.exposure_of_flagged(scores_of_halves, flags, rate)
 points = []
 groups = {"most exposed": exposure.flagged_left, "all samples": exposure.everybody_left}
 for group, left in groups.items():

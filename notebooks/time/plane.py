@@ -73,7 +73,8 @@ claims = report.claims(
     report.Claim(
         "more_on_harder",
         "After training, samples are more vulnerable on the harder data than on the simpler data",
-        fails="After training, samples are less vulnerable on the harder data than on the simpler data",
+        fails="After training, samples are less vulnerable on the harder data than on the simpler "
+        "data",
         quantity=f"{vulnerability} after training: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
@@ -126,7 +127,7 @@ comparison = lab.compare(
 
 # %%
 results = comparison.results
-found = {name: over_time.read(results, each) for name, each in attacks.items()}
+attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
 null = {name: over_time.read(results, each) for name, each in permuted.items()}
 loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
@@ -136,10 +137,15 @@ loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %%
 measure = trajectories.mean_advantage
-difference = over_time.contrast(measure, [found[data]], [found[simple]], rule=rate)[-1]
+difference = over_time.contrast(measure, [attack_scores[data]], [attack_scores[simple]], rule=rate)[
+    -1
+]
 effect = report.effect(difference, "higher", "lower", "not significantly higher")
 report.planes(
-    {name.replace("-", "\n", 1): trajectories.plane(each, rate) for name, each in found.items()},
+    {
+        name.replace("-", "\n", 1): trajectories.plane(each, rate)
+        for name, each in attack_scores.items()
+    },
     checkpoints,
     title=f"After training, TPR minus FPR is {effect} on {data} than on {simple}",
 )
@@ -149,11 +155,13 @@ report.planes(
 # A line joins the epochs on one data set. Compare two points with the same gap.
 
 # %%
-above = {name: over_time.jackknife(measure, each, rule=rate) for name, each in found.items()}
+above = {
+    name: over_time.jackknife(measure, each, rule=rate) for name, each in attack_scores.items()
+}
 gaps = {
     name: over_time.jackknife(over_time.generalisation_gaps, each) for name, each in loss.items()
 }
-four = found[data], loss[data], found[simple], loss[simple]
+four = attack_scores[data], loss[data], attack_scores[simple], loss[simple]
 at_gap = over_time.jackknife(trajectories.advantage_at_gap, *four, rule=rate)
 points = []
 for name in studies:
@@ -198,7 +206,7 @@ members = [comparison.estimate(name, "", "member accuracy") for name in studies]
 is_harder = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 report.judge(
     claims,
-    shift=over_time.contrast(measure, [found[data]], [null[data]], rule=rate)[-1],
+    shift=over_time.contrast(measure, [attack_scores[data]], [null[data]], rule=rate)[-1],
     more_on_harder=difference,
     at_equal_gap=at_gap,
     checks={"more_on_harder": is_harder, "at_equal_gap": is_harder},
@@ -222,7 +230,7 @@ report.judge(
 
 # %%
 rows = []
-both = [found[data]], [found[simple]]
+both = [attack_scores[data]], [attack_scores[simple]]
 for rule in (0.05, 0.1, 0.2, "balanced"):
     changed = over_time.contrast(measure, *both, rule=rule)[-1]
     rows.append({"threshold": str(rule), harder_minus_simpler: changed})

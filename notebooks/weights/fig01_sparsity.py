@@ -221,12 +221,12 @@ report.table(
 
 # %%
 usual = comparison.accuracies[dense]
-acts = {}
+manipulation_checks = {}
 for variant, signals in right_after.items():
     fallen = [float(comparison.results[one]["accuracy_test"]) for one in signals]
     words = f"{variant}: test accuracy falls before fine-tuning"
-    acts[variant] = {words: audit.paired_difference(usual, fallen)}
-middle, last = acts[taylor[moderate]], acts[taylor[high]]
+    manipulation_checks[variant] = {words: audit.paired_difference(usual, fallen)}
+middle, last = manipulation_checks[taylor[moderate]], manipulation_checks[taylor[high]]
 
 report.judge(
     claims,

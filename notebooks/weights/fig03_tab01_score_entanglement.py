@@ -249,7 +249,7 @@ for name in variants:
     itself = agreed[name, "two learnability scores", "main"]
     crossed = agreed[name, "learnability and vulnerability", "main"]
     apart.append(audit.paired_difference(itself, crossed))
-own = audit.least(apart)
+least_apart = audit.least(apart)
 words = "significantly more", "significantly less", "not significantly more"
 report.against_paper(
     rows,
@@ -257,8 +257,8 @@ report.against_paper(
     hue="correlation",
     facet="network",
     xlabel="Pearson's correlation",
-    title=f"Two learnability scores correlate {report.effect(own, *words)} with each other than "
-    "with vulnerability",
+    title=f"Two learnability scores correlate {report.effect(least_apart, *words)} with each other "
+    "than with vulnerability",
 )
 
 # %%
@@ -309,7 +309,7 @@ report.judge(
     norms_lowest=audit.least(norms_lowest),
     norms_vulnerable=audit.least(norms_chosen),
     vit_leaks=comparison.contrast("ViT", "ResNet", "LiRA"),
-    own_information=own,
+    own_information=least_apart,
     regime=regime,
 )
 

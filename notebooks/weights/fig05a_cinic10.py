@@ -226,15 +226,15 @@ relaxloss = comparison.mean_contrast(
 # %%
 fallen = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
 falls = audit.paired_difference(comparison.members[plain], fallen)
-acts = {"member accuracy falls right after the rewind": falls}
+manipulation_checks = {"member accuracy falls right after the rewind": falls}
 works = {}
 for name in ("RelaxLoss", "CCL"):
     lowered = comparison.contrast(plain, (name, scratch), metric="member accuracy")
-    works[name] = acts | {f"{name} from scratch lowers member accuracy": lowered}
+    works[name] = manipulation_checks | {f"{name} from scratch lowers member accuracy": lowered}
 raised = audit.paired_difference(entropies[best], entropies[plain])
-works["HAMP"] = acts | {"HAMP inside CWRF raises the outputs' entropy": raised}
+works["HAMP"] = manipulation_checks | {"HAMP inside CWRF raises the outputs' entropy": raised}
 checks = {"hamp_accuracy": works["HAMP"], "hamp_leak": works["HAMP"], "ccl_lira": works["CCL"]}
-checks |= {"relaxloss_leak": works["RelaxLoss"], "rewinding": acts}
+checks |= {"relaxloss_leak": works["RelaxLoss"], "rewinding": manipulation_checks}
 
 # %%
 report.judge(

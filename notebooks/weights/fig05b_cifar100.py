@@ -218,15 +218,19 @@ relaxloss = comparison.mean_contrast(
 # %%
 fallen = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
 falls = audit.paired_difference(comparison.members[plain], fallen)
-acts = {"member accuracy falls right after the rewind": falls}
+manipulation_checks = {"member accuracy falls right after the rewind": falls}
 lowered = comparison.contrast(plain, ("RelaxLoss", scratch), metric="member accuracy")
-relaxloss_acts = acts | {"RelaxLoss from scratch lowers member accuracy": lowered}
+relaxloss_acts = manipulation_checks | {"RelaxLoss from scratch lowers member accuracy": lowered}
 hamp_acts = {}
 for where in (scratch, inside):
     raised = audit.paired_difference(entropies["HAMP", where], entropies[plain])
     hamp_acts[where] = {f"HAMP {where} raises the outputs' entropy": raised}
-checks = {"hamp_alone": hamp_acts[scratch], "hamp_gains": acts | hamp_acts[inside]}
-checks |= {"relaxloss_leak": relaxloss_acts, "steadier": acts, "rewinding": acts}
+checks = {"hamp_alone": hamp_acts[scratch], "hamp_gains": manipulation_checks | hamp_acts[inside]}
+checks |= {
+    "relaxloss_leak": relaxloss_acts,
+    "steadier": manipulation_checks,
+    "rewinding": manipulation_checks,
+}
 
 # %%
 report.judge(

@@ -187,11 +187,11 @@ for defence in defences:
         rows.append({"attacker": count, "defence": defence, "value": change})
 less_leak = audit.mean_ci(effect(many), design_effect=widened)
 words = "significantly raises", "significantly lowers", "does not significantly change"
-found = []
+phrases = []
 for defence in defences:
     change = audit.mean_ci(effect(many, [defence]), design_effect=widened)
-    subject = "that" if found else "LiRA's AUC"
-    found.append(f"{report.effect(change, *words)} {subject} on {defence}")
+    subject = "that" if phrases else "LiRA's AUC"
+    phrases.append(f"{report.effect(change, *words)} {subject} on {defence}")
 report.profile(
     rows,
     "attacker",
@@ -200,7 +200,7 @@ report.profile(
     reference_label="no effect",
     xlabel="attacker",
     ylabel="AUC of LiRA: inside CWRF minus from scratch",
-    title=f"CWRF {' and '.join(found)}",
+    title=f"CWRF {' and '.join(phrases)}",
 )
 
 # %%
@@ -227,11 +227,11 @@ report.table(
 # %%
 right_after = [float(results[one]["accuracy_member"]) for one in rewound]
 falls = audit.paired_difference(members[plain], right_after)
-acts = {"accuracy on members falls right after the rewind": falls}
+manipulation_checks = {"accuracy on members falls right after the rewind": falls}
 for defence in defences:
     lowered = areas[plain, many] - areas[(defence, scratch), many]
     reason = f"{defence} from scratch lowers the AUC of LiRA"
-    acts[reason] = audit.mean_ci(lowered, design_effect=widened)
+    manipulation_checks[reason] = audit.mean_ci(lowered, design_effect=widened)
 gained = [accuracy[name, inside] - accuracy[name, scratch] for name in defences]
 rises = [areas[variant, many] - areas[variant, few] for variant in variants]
 
@@ -242,7 +242,11 @@ report.judge(
     same_change=audit.paired_difference(effect(many), effect(few), design_effect=widened),
     accuracy=audit.mean_ci(np.mean(gained, axis=0)),
     more_leak=audit.mean_ci(np.mean(rises, axis=0), design_effect=widened),
-    checks={"less_leak": acts, "same_change": acts, "accuracy": acts},
+    checks={
+        "less_leak": manipulation_checks,
+        "same_change": manipulation_checks,
+        "accuracy": manipulation_checks,
+    },
     regime={
         "undefended member accuracy": audit.mean_ci(members[plain]),
         "undefended test accuracy": audit.mean_ci(accuracy[plain]),

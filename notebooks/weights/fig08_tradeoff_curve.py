@@ -204,8 +204,8 @@ report.table(
 members = comparison.members
 right_after = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
 falls = audit.paired_difference(members[plain], right_after)
-acts = {"accuracy on members falls right after the rewind": falls}
-checks = {claim.name: dict(acts) for claim in claims}
+manipulation_checks = {"accuracy on members falls right after the rewind": falls}
+checks = {claim.name: dict(manipulation_checks) for claim in claims}
 for defence in defences:
     lowered = comparison.contrast(plain, curve(scratch, defence)[-1], "RMIA")
     checks[defence.lower()][f"{defence} from scratch lowers the AUC of RMIA"] = lowered

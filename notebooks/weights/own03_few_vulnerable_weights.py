@@ -259,11 +259,11 @@ stages = {name: name.partition(".")[0] for name in layer_types}
 
 def in_top(scores, groups, group):
     """The share of a group's weights in the top weights, of each network."""
-    found = []
+    in_group = []
     for one in scores:
         parts = {part.of: part.share for part in shares(highest(one, top), groups)}
-        found.append(parts[group])
-    return found
+        in_group.append(parts[group])
+    return in_group
 
 
 rows = []

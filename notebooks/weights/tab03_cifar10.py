@@ -199,18 +199,18 @@ def change_of(other, number):
 
 leak = change_of(scratch, "auc")
 words = "significantly raises", "significantly lowers", "does not significantly change"
-found = []
+phrases = []
 for defence in working:
     change = comparison.contrast((defence, inside), (defence, scratch), "LiRA")
-    subject = "that" if found else "LiRA's AUC"
-    found.append(f"{report.effect(change, *words)} {subject} on {defence}")
+    subject = "that" if phrases else "LiRA's AUC"
+    phrases.append(f"{report.effect(change, *words)} {subject} on {defence}")
 report.against_paper(
     rows,
     "defence",
     facet="number",
     source="paper, CIFAR-10",
     xlabel="inside CWRF minus from scratch",
-    title=f"CWRF {' and '.join(found)}",
+    title=f"CWRF {' and '.join(phrases)}",
 )
 
 # %%
@@ -232,8 +232,8 @@ report.table(rows, caption=f"{caption}. {fell}", fold="Accuracy and AUC")
 
 # %%
 falls = audit.paired_difference(comparison.members[plain], right_after)
-acts = {"accuracy on members falls right after the rewind": falls}
-checks = {name: dict(acts) for name in ("less_leak", "rewinding", "hamp", "rmia")}
+manipulation_checks = {"accuracy on members falls right after the rewind": falls}
+checks = {name: dict(manipulation_checks) for name in ("less_leak", "rewinding", "hamp", "rmia")}
 for defence in working:
     reason = f"{defence} from scratch lowers the AUC of LiRA"
     checks["less_leak"][reason] = checks["rewinding"][reason] = works[defence]

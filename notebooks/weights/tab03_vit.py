@@ -195,12 +195,14 @@ report.table(
 # %%
 fallen = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
 falls = audit.paired_difference(comparison.members[plain], fallen)
-acts = {"accuracy on members falls right after the rewind": falls}
-checks = {"accuracy": acts}
+manipulation_checks = {"accuracy on members falls right after the rewind": falls}
+checks = {"accuracy": manipulation_checks}
 for defence, names in {"RelaxLoss": ["relaxloss", "rewinding"], "PAST": ["past"]}.items():
     works = comparison.contrast(plain, (defence, scratch), "LiRA")
     for name in names:
-        checks[name] = acts | {f"{defence} without CWRF lowers the AUC of LiRA": works}
+        checks[name] = manipulation_checks | {
+            f"{defence} without CWRF lowers the AUC of LiRA": works
+        }
 losses = []
 for defence in ("RelaxLoss", "PAST"):
     losses.append(comparison.accuracy_difference((defence, inside), (defence, scratch)))
