@@ -1,5 +1,4 @@
-"""LiRA, the likelihood-ratio attack (Carlini et al. 2022, algorithms 1 and 2), and its variants by
-name.
+"""LiRA, the likelihood-ratio attack (Carlini et al. 2022, algorithms 1 and 2), in these variants.
 
 | ``mode`` | score, averaged over the queries |
 | --- | --- |
@@ -7,11 +6,11 @@ name.
 | ``offline_cdf`` | -log P(N(out) > phi): the paper's one-sided test, as its p-value in nats |
 | ``offline_pdf`` | -log N(phi; out): two-sided, what the official code does |
 
-| ``variance`` | of a sample's signal over shadow models |
+| ``variance`` | estimate of the variance of a sample's signal over shadow models |
 | --- | --- |
-| ``per_sample`` | the sample's own, ddof 0; mostly noise below some 32 shadow models a side |
-| ``pooled`` | one within-sample variance per query and side: sum of squares / degrees of freedom |
-| ``code`` | the official code's fixed variance of all signals, not centred per sample |
+| ``per_sample`` | of this sample alone, ddof 0; mostly noise below about 32 shadow models a side |
+| ``pooled`` | mean within-sample variance over all samples, for each query and side |
+| ``code`` | the official code's: one variance of all signals around their common mean |
 
 Online, ``code`` uses the IN variance for both sides, as the official code does.
 """
@@ -28,24 +27,24 @@ from leak_atlas.audit import BoolArray, FloatArray
 from leak_atlas.engine.compute import Arrays
 from leak_atlas.recipe import LiRA
 
-# Added to each standard deviation, as in the official code: a sample's shadow models may all agree.
+# Added to each standard deviation, as in the official code, because it can be 0.
 TINY = 1e-30
 
 
 def _deviation(shadows: Moments, variance: str) -> FloatArray:
-    """Standard deviations of the signals, broadcastable to (N, A)."""
+    """Standard deviation of each sample's signals, in a shape that broadcasts to ``(N, A)``."""
     number, squares = shadows.number, shadows.squares
     if variance == "per_sample":
         return np.sqrt(squares / number) + TINY
     if variance == "code":
         mean = np.average(shadows.mean, weights=number)
         between = number * np.square(shadows.mean - mean)
-        whole = np.sum(squares + between) / number.sum()
-        return np.asarray(np.sqrt(whole) + TINY)
-    freedom = np.sum(number - 1, axis=0)
-    if np.any(freedom < 1):
+        total = np.sum(squares + between) / number.sum()
+        return np.asarray(np.sqrt(total) + TINY)
+    degrees = np.sum(number - 1, axis=0)
+    if np.any(degrees < 1):
         raise ValueError("a pooled variance needs some sample with two shadow models on a side")
-    return np.sqrt(squares.sum(axis=0) / freedom) + TINY
+    return np.sqrt(squares.sum(axis=0) / degrees) + TINY
 
 
 def _log_density(
@@ -67,10 +66,10 @@ def lira(
     """LiRA scores ``(N,)`` from scaled confidences (`signals.scaled_confidence`), larger = more
     likely member.
 
-    ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; query a must be the same view
-    of a sample in every model. NaN among the shadows = not evaluated. Raises ValueError if a sample
-    has too few shadow models: ``per_sample`` needs 2 a side, the others 1. Offline modes need OUT
-    models only.
+    ``target (N[, A])``, ``shadows (M, N[, A])``, ``member (M, N)``; a query must be the same view
+    of a sample in every model. A NaN in ``shadows`` means "not evaluated". Offline modes need OUT
+    models only. Raises ValueError if a sample has too few shadow models on a side: ``per_sample``
+    needs 2, the others 1 (``pooled`` needs 2 for one sample at least).
     """
     phi, signals = by_query(target, shadows)
     inside = np.asarray(member)
@@ -79,15 +78,15 @@ def lira(
     def side(use: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Centre and standard deviation of the signals of the shadow models on one side."""
         values = chosen(signals, use)
-        of_side = moments(values, least)
-        deviation = _deviation(of_side, attacker.variance)
+        shadow_moments = moments(values, least)
+        deviation = _deviation(shadow_moments, attacker.variance)
         if attacker.centre == "median":
             return np.nanmedian(values, axis=2), deviation
-        return of_side.mean, deviation
+        return shadow_moments.mean, deviation
 
     out_centre, out_deviation = side(~inside)
     if attacker.mode == "offline_cdf":
-        # The upper tail keeps its digits where the CDF rounds to 1, which decides low FPRs.
+        # P(N(out) > phi) as a lower tail: 1 - CDF rounds to 0 for the scores that decide low FPRs.
         return -special.log_ndtr((out_centre - phi) / out_deviation).mean(axis=1)
     if attacker.mode == "offline_pdf":
         return -_log_density(phi, out_centre, out_deviation).mean(axis=1)

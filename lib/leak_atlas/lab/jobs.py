@@ -1,4 +1,4 @@
-"""One job from its start to its end, which is an `Outcome` whatever happens."""
+"""Computes and stores one job. Its end is an `Outcome`, also where it fails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ REGISTERING = (
     "leak_atlas.lab.cost",
     "leak_atlas.lab.readings",
 )
-LATE = "private"  # imports Opacus, which takes seconds: `leak_atlas.training.defences` imports it
+# Not imported here: importing Opacus takes seconds. `leak_atlas.training.defences` imports it.
+LATE = "private"
 
 Meta = dict[str, Any]
 
@@ -46,7 +47,7 @@ class Outcome:
     key: str
     name: str
     error: str = ""
-    seconds: float = 0.0  # of a core, or on a GPU of the clock
+    seconds: float = 0.0  # core-seconds; on a GPU, seconds of the clock
     device: str = ""  # its name; empty where nothing was computed
     refused: bool = False  # no other job can succeed either: the disk is full, a worker is unfit
     orphan: bool = False  # it failed only because a parent failed
@@ -63,7 +64,7 @@ def do(jobs: Iterable[Job], streams: int = 1) -> Iterator[Outcome]:
 
 
 def doing(job: Job) -> Generator[None, None, Outcome]:
-    """Does one job; pauses where others may go on. A failure is an outcome, too."""
+    """Does one job; pauses where other jobs may go on. A failure is an outcome, too."""
     ended = partial(Outcome, job.key, name_of(job))
     try:
         if all(store.has(step.key) for step in job.yields):
@@ -73,7 +74,7 @@ def doing(job: Job) -> Generator[None, None, Outcome]:
         return ended(seconds=meta["seconds"], device=meta["device"])
     except store.Refused as error:
         return ended(str(error), refused=True)
-    except (store.Corrupt, store.Gone) as error:  # the disk has torn it again
+    except (store.Corrupt, store.Gone) as error:  # an input is corrupt for the second time
         return ended(str(error))
     except Exception as error:
         line = one_line(f"{type(error).__name__}: {error}")
@@ -85,7 +86,8 @@ def doing(job: Job) -> Generator[None, None, Outcome]:
 def _mending(job: Job, torn: frozenset[str] = frozenset()) -> Generator[None, None, Meta]:
     """Runs a job; a stored input that is corrupt is computed again first.
 
-    `torn`: inputs for which this was done already. A disk that tears one again gets no third try.
+    `torn`: keys of inputs that were computed again already. If such an input is corrupt again, the
+    error is raised.
     """
     try:
         return (yield from run(job))
@@ -95,7 +97,7 @@ def _mending(job: Job, torn: frozenset[str] = frozenset()) -> Generator[None, No
         print(f"{error}: computed again", file=sys.stderr, flush=True)
         store.discard(error.key)
         torn |= {error.key}
-    meta: Meta = {}
+    meta: Meta = {"seconds": 0.0, "device": ""}  # if another process has done the job by now
     for missing in plan([job.yields]).jobs.values():  # the last one is the job itself
         meta = yield from _mending(missing, torn)
     return meta
@@ -112,9 +114,9 @@ def learn_kinds() -> None:
 
 
 def run(job: Job) -> Generator[None, None, Meta]:
-    """Computes and stores what a job yields; returns when, where and how long.
+    """Computes and stores what a job yields; returns the description that is stored with it.
 
-    Pauses as `training.train` does. What is stored already is not written again.
+    Pauses as `leak_atlas.lab.training.train` does.
     """
     import numpy
     import torch
@@ -144,7 +146,7 @@ def run(job: Job) -> Generator[None, None, Meta]:
         "processor": processor(),
         "operations": work(job.step),
     }
-    # the training itself last: if it is there, so is what was asked of it
+    # The training itself comes last: if it is stored, so is all that was asked of it.
     for step in reversed(job.yields):
         store.write(step.key, step.record(), results[step.key], meta)
     return meta
@@ -172,8 +174,9 @@ def _core_seconds() -> float:
 def reasons(failed: Iterable[Outcome]) -> list[str]:
     """One line for each thing that went wrong, however many jobs it stopped."""
     every = list(failed)
+    causes = [outcome for outcome in every if not outcome.orphan] or every
     names: dict[str, list[str]] = {}
-    for outcome in [each for each in every if not each.orphan] or every:
+    for outcome in causes:
         names.setdefault(outcome.error, []).append(outcome.name)
     lines = []
     for error, jobs in names.items():
@@ -183,12 +186,12 @@ def reasons(failed: Iterable[Outcome]) -> list[str]:
 
 
 def name_of(job: Job) -> str:
-    """A job in messages."""
+    """The name of a job in messages."""
     return f"{type(job.step).__name__} {job.key[:12]}"
 
 
 def keep(job: Job, trace: str) -> str:
-    """Writes what is known of a failure to a file next to the results; its place."""
+    """Writes a trace and the job's recipe to a file in the store; its path, or why not."""
     log = paths.store() / "failures" / f"{job.key[:12]}.txt"
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -200,8 +203,8 @@ def keep(job: Job, trace: str) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One torch thread: results depend on their number, and two that wait for one another next to
-    a busy process are many times slower."""
+    """One torch thread in this context: results depend on the number of threads, and threads that
+    wait for one another are many times slower next to a busy process."""
     import torch
 
     before = torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""Trainings: from a recipe to what the loop needs, and back to arrays."""
+"""Runs a training: from its recipe to the arguments of the loop, and from its end to arrays."""
 
 from __future__ import annotations
 
@@ -21,55 +21,61 @@ from leak_atlas.training.answers import logits
 from leak_atlas.training.defences import soft_labels
 from leak_atlas.training.loop import training
 
-UNREACHED = "an epoch that is asked for was never reached: the training stopped early, ask for an earlier one"
+UNREACHED = (
+    "an epoch that is asked for was never reached:"
+    " the training stopped early, ask for an earlier one"
+)
 
 
 def train(
     step: Train, asked: Sequence[At] = (), read: Sequence[Signals] = ()
 ) -> Generator[None, None, dict[str, Arrays]]:
-    """Arrays of the training's end (weights, `gone/...`, `history/...`), of each epoch asked of it,
-    and of what is read off the network at some epochs, whose weights are not kept; by key.
+    """The arrays of a training, of the states `asked` of it and of the signals `read`, by key.
 
-    Pauses after each step, as `leak_atlas.training.loop.fit_many` has it.
+    The training's arrays are the last weights, `gone/...` (masks of pruned weights) and
+    `history/...`. Signals are read while the network trains; its weights at these epochs are not
+    stored. Pauses after each step, as `leak_atlas.training.loop.fit_many` needs it.
     """
-    net, given = prepared(step)
-    found: dict[str, Arrays] = {}
+    net, arguments = prepared(step)
+    signals: dict[str, Arrays] = {}
     twin: Net | None = None
 
-    def look(when: int | str) -> None:
+    def read_signals(when: int | str) -> None:
         nonlocal twin
         due = [one for one in read if isinstance(one.of, At) and one.of.when == when]
         if due:
-            # A twin with the same memory layout as any loaded network, so that its answers are the
-            # same to the bit.
+            # Its memory layout is that of a loaded network, so its logits are the same to the bit.
             twin = twin or Subject(step).initial().eval()
             twin.load_state_dict(net.state_dict())
-            found.update({one.key: compute(one, lambda state: Subject(state, twin)) for one in due})
+            for one in due:
+                signals[one.key] = compute(one, lambda state: Subject(state, twin))
 
-    look("init")
-    trajectory = yield from training(net, **given, wanted=[at.when for at in asked], on_epoch=look)
-    if len(found) < len(read):
+    read_signals("init")
+    wanted = [at.when for at in asked]
+    trajectory = yield from training(net, **arguments, wanted=wanted, on_epoch=read_signals)
+    if len(signals) < len(read):
         raise ValueError(UNREACHED)
     gone = packed(Subject(step.parent).weights.gone) if step.parent else {}
 
     def arrays(when: int | str) -> Arrays:
         if when not in trajectory.states:
             raise ValueError(UNREACHED)
-        states = trajectory.states[when].items()
-        return {name: value.detach().cpu().contiguous().numpy() for name, value in states} | gone
+        return {name: value.numpy() for name, value in trajectory.states[when].items()} | gone
 
     if step.parent and "epsilon" in trajectory.history:
-        # where it goes on from, and what is frozen, may tell of the members
+        # The guarantee does not hold: the initial weights and the masks may depend on the members.
         trajectory.history["epsilon"][:] = np.nan
     history = {f"history/{name}": np.asarray(values) for name, values in trajectory.history.items()}
-    return {step.key: arrays("last") | history} | {at.key: arrays(at.when) for at in asked} | found
+    states = {at.key: arrays(at.when) for at in asked}
+    return {step.key: arrays("last") | history} | states | signals
 
 
 def prepared(step: Train) -> tuple[Net, dict[str, Any]]:
-    """The network as the training finds it, and the arguments of
-    `leak_atlas.training.loop.training` that the recipe gives.
+    """The network with the weights that the training starts from, and the recipe's arguments for
+    `leak_atlas.training.loop.training`.
     """
-    own, before = Subject(step), Subject(step.parent) if step.parent else None
+    own = Subject(step)
+    before = Subject(step.parent) if step.parent else None
     net = own.initial()
     if before:
         net.load_state_dict(dict(before.weights.values))
@@ -99,28 +105,31 @@ def _ranking(step: Train, members: Tensor) -> Tensor | None:
     known = arrays["index"][np.minimum(place, len(arrays["index"]) - 1)] == members.numpy()
     if not known.all():
         raise BadInput(
-            f"the ranking says nothing of {int((~known).sum())} members: rank the pool that is trained on"
+            f"the ranking says nothing of {int((~known).sum())} members:"
+            " rank the pool that is trained on"
         )
     return torch.from_numpy(arrays["score"][place])
 
 
 def _soft_labels(step: Train, members: Tensor) -> Tensor:
-    """What those teachers that never trained on a member say of it, plain and in float32: mean
-    softmax `(n, C)`.
+    """Mean softmax of the teachers that never trained on a member, `(n, C)`.
+
+    Members are not augmented; the networks compute in float32.
     """
     seen = torch.from_numpy(
         np.stack([_seen(teacher, members.numpy()) for teacher in step.teachers])
     )
     posteriors = torch.full((*seen.shape, step.data.classes), torch.nan)
-    for teacher, own, known in zip(step.teachers, posteriors, ~seen, strict=True):
-        if known.any():
+    for teacher, posterior, unseen in zip(step.teachers, posteriors, ~seen, strict=True):
+        if unseen.any():
             subject = Subject(teacher)
-            own[known] = logits(subject.net, subject.data, members[known])[0].softmax(dim=1)
+            answers = logits(subject.net, subject.data, members[unseen])[0]
+            posterior[unseen] = answers.softmax(dim=1)
     return soft_labels(posteriors, seen)
 
 
 def _seen(teacher: State, members: NDArray) -> NDArray:
-    """Which of `members (n,)` the teacher, or a training before it in its chain, was trained on."""
+    """Whether the teacher, or an earlier training of its chain, trained on `members (n,)`."""
     seen = np.zeros(len(members), bool)
     state: State | None = teacher
     while state is not None:

@@ -1,13 +1,14 @@
 """When membership is encoded: each sample's path through the plane of false and true positives.
 
 For each sample and checkpoint, the plane has how often an attack calls it a member of networks that
-trained on it (TPR) and of the others (FPR). The definitions of Chen et al. 2025 (*Dynamics*) are
-not published: those here are ours. E counts checkpoints, J networks, n samples.
+trained on it (TPR) and of the others (FPR). Chen et al. 2025 (*Dynamics*) publish no definitions:
+those here are ours. E is the number of checkpoints, J of networks, n of samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from leak_atlas.localization.over_time import (
     samples_of,
 )
 
-Rule = float | Literal["balanced"]  # an FPR, or where balanced accuracy is largest
+Rule = float | Literal["balanced"]  # an FPR, or the threshold with the largest balanced accuracy
 Form = Literal["counted", "fitted"]
 
 LOW, MIDDLE, HIGH = 0, 1, 2  # states of a sample
@@ -35,14 +36,14 @@ LOW, MIDDLE, HIGH = 0, 1, 2  # states of a sample
 def thresholds(trajectory: Trajectory, rule: Rule = 0.1) -> FloatArray:
     """The attack's threshold at each checkpoint, `(E,)`, one for all samples and networks.
 
-    The lowest that at most a share `rule` of all non-members reach, or ("balanced") the one with
-    the largest balanced accuracy.
+    Of an FPR: the lowest threshold that at most this share of all non-members reach. "balanced":
+    the threshold with the largest balanced accuracy.
     """
     if rule == "balanced":
         member = trajectory.member
         return np.array([_most_accurate(scores, member) for scores in trajectory.scores])
     outside = trajectory.scores[:, ~trajectory.member]
-    # A threshold is reached, a cutoff is exceeded.
+    # A score equal to a threshold counts as a member, one equal to a cutoff does not.
     return np.nextafter(cutoff_at_fpr(outside, rule), np.inf)
 
 
@@ -64,10 +65,11 @@ def plane(
 ) -> FloatArray:
     """FPR and TPR of each sample at each checkpoint, `(E, 2, n)`, at the threshold of a rule.
 
-    NaN where a sample has no networks on a side ("fitted": fewer than two). "counted" rates have
-    steps of 2 / J with J networks half of which trained on a sample, and a standard error of up to
-    1 / sqrt(2 J). "fitted" is the upper tail of a normal distribution with the mean and standard
-    deviation of the sample's scores on either side.
+    A sample's networks on one side are those that trained on it, on the other side the rest.
+    "counted" is the share of a side's networks that reach the threshold: if half of the J networks
+    trained on a sample, it has steps of 2 / J and a standard error of up to 1 / sqrt(2 J). "fitted"
+    is the upper tail of a normal distribution with the mean and standard deviation of the sample's
+    scores on a side. NaN where a side has no network ("fitted": fewer than two).
     """
     rates = _counted if form == "counted" else _fitted
     threshold = thresholds(trajectory, rule)[:, None]
@@ -93,7 +95,7 @@ def _fitted(
     side: BoolArray,
     threshold: FloatArray,
 ) -> FloatArray:
-    """The upper tail at a threshold of normal distributions of a side's scores, `(E, n)`."""
+    """P(score >= threshold) of a normal distribution of a side's scores, `(E, n)`."""
     number = side.sum(axis=0)
     mean = _sum_over(side, scores) / number
     deviations = scores - mean[:, None]
@@ -114,19 +116,17 @@ def advantage(path: FloatArray) -> FloatArray:
 def encoding_epoch(
     path: FloatArray,
     epochs: IntArray,
-    part: float = 0.5,
-    least: float = 0.2,
 ) -> FloatArray:
-    """The epoch at which each sample first has a part of its last advantage, `(n,)`.
+    """The epoch at which each sample first has half of its last advantage, `(n,)`.
 
     Linear between checkpoints. `path (E, 2, n)` is a plane. A sample whose last advantage is below
-    `least` is not encoded: NaN.
+    .2 is not encoded: NaN.
     """
     gained = advantage(path)
     reached = np.full(gained.shape[1], np.nan)
     for sample, own in enumerate(gained.T):
-        if own[-1] >= least:
-            reached[sample] = _when_reached(part * own[-1], own, epochs)
+        if own[-1] >= 0.2:
+            reached[sample] = _when_reached(0.5 * own[-1], own, epochs)
     return reached
 
 
@@ -137,9 +137,9 @@ def states(path: FloatArray) -> IntArray:
     """
     fpr = path[:, 0]
     tpr = path[:, 1]
-    exposed = (tpr >= 0.8 - 1e-9) & (fpr <= 0.2 + 1e-9)  # rates are not exact
-    state = np.where(advantage(path) < 0.2, LOW, MIDDLE)
-    state[exposed] = HIGH
+    rounding = 1e-9
+    state = np.where(advantage(path) < 0.2 - rounding, LOW, MIDDLE)
+    state[(tpr >= 0.8 - rounding) & (fpr <= 0.2 + rounding)] = HIGH
     return state
 
 
@@ -201,9 +201,10 @@ def delay(
     trajectory: Trajectory,
     rule: Rule = 0.1,
 ) -> float:
-    """The mean share of the training at which the final mean advantage is gained.
+    """The mean fraction of training at which the final mean advantage is gained.
 
-    .5 where it grows at a constant rate; larger where it comes late.
+    .5 if the advantage grows at a constant rate, more if it grows late. NaN if the last advantage
+    equals the first.
     """
     growth = mean_advantage(trajectory, rule)
     growth = growth - growth[0]
@@ -220,8 +221,9 @@ def epochs_to_reach(
 ) -> FloatArray:
     """Epochs at which two mean advantages first reach the same level, and how they differ.
 
-    `(3,)`: the one's epoch, the other's, and the other's minus the one's. The level is a part of
-    the one's last mean advantage. Linear between checkpoints.
+    `(3,)`: the epoch of `one`, that of `other`, and the second minus the first. The level is `part`
+    of the last mean advantage of `one`. Linear between checkpoints. If `other` never reaches the
+    level, its epoch is its last one.
     """
     first = mean_advantage(one, rule)
     second = mean_advantage(other, rule)
@@ -238,11 +240,12 @@ def advantage_at_gap(
     other_loss: Trajectory,
     rule: Rule = 0.1,
 ) -> float:
-    """Mean advantage of one minus the other's, at an equal generalisation gap in loss.
+    """Mean advantage of `one` minus that of `other`, at an equal generalisation gap in loss.
 
-    `one_loss` and `other_loss` have minus the loss of each sample as scores. The gap is the smaller
-    of both last ones. The trajectory that ends there has its last advantage, the other one that
-    where its gap first is as wide; linear between checkpoints.
+    `one_loss` and `other_loss` have minus the loss of each sample as scores. The gap compared is
+    the smaller of the two last gaps. The trajectory whose last gap this is enters with its last
+    advantage. The other one enters with its advantage where its gap first reaches this size, linear
+    between checkpoints.
     """
     first = mean_advantage(one, rule)
     second = mean_advantage(other, rule)
@@ -260,10 +263,10 @@ def spread_at_advantage(
     other_null: Trajectory,
     rule: Rule = 0.1,
 ) -> float:
-    """`advantage_spread` of one at the other's last mean advantage, minus the other's.
+    """`advantage_spread` of `one` at the last mean advantage of `other`, minus that of `other`.
 
-    The one's spread is that where its mean advantage first is as large; linear between
-    checkpoints.
+    The spread of `one` is taken where its mean advantage first reaches that of `other`, linear
+    between checkpoints; if it never does, at its last checkpoint.
     """
     level = mean_advantage(other, rule)[-1]
     spread = advantage_spread(one, null, rule)
@@ -276,7 +279,10 @@ def _when_reached(
     levels: FloatArray,
     values: NDArray,
 ) -> Any:
-    """`values (E,)` where `levels (E,)` first reach a level."""
+    """`values (E,)` where `levels (E,)` first reach a level, linear between checkpoints.
+
+    The last value if they never reach it.
+    """
     return np.interp(level, np.maximum.accumulate(levels), values)
 
 
@@ -290,17 +296,17 @@ def advantage_spread(
 ) -> FloatArray:
     """The standard deviation over samples of their true advantages at each checkpoint, `(E,)`.
 
-    Of the variance of the counted advantages, that of counting is subtracted: p (1 - p) / (m - 1)
-    for a rate p of m networks on each side. So is what remains in the permutation null, since
-    networks that are each other's shadows do not decide independently. 0 where the rest is
-    negative.
+    The variance of counted advantages has two parts that are not differences between samples. The
+    first is binomial noise: p (1 - p) / (m - 1) for a rate p of m networks, on each side. The
+    second is what remains in the permutation null, because networks that are each other's shadow
+    models do not decide independently. Both are subtracted. 0 if the difference is negative.
     """
     excess = _variance_beyond_counting(trajectory, rule) - _variance_beyond_counting(null, rule)
     return np.sqrt(np.maximum(excess, 0.0))
 
 
 def _variance_beyond_counting(trajectory: Trajectory, rule: Rule) -> FloatArray:
-    """`(E,)`."""
+    """Variance of counted advantages over samples, minus binomial noise, `(E,)`."""
     path = plane(trajectory, rule)
     inside = trajectory.member.sum(axis=0)
     outside = len(trajectory.member) - inside
@@ -315,16 +321,14 @@ def _variance_beyond_counting(trajectory: Trajectory, rule: Rule) -> FloatArray:
 
 
 def highest(values: FloatArray, share: float = 0.1) -> BoolArray:
-    """The `share` of samples with the largest of `values (..., n)`; of equal ones the first."""
+    """Whether a sample is in the `share` with the largest `values (..., n)`; of ties the first."""
     number = round(share * values.shape[-1])
     rank = stats.rankdata(-values, method="ordinal", axis=-1)
     return rank <= number
 
 
 def flagged_early(flagged: BoolArray, vulnerable: BoolArray) -> FloatArray:
-    """Of the samples `vulnerable (n,)` in the end, the share that is `flagged (E, n)` before,
-    `(E,)`.
-    """
+    """Share of the samples `vulnerable (n,)` at the end that are `flagged (E, n)`, `(E,)`."""
     return (flagged & vulnerable).sum(axis=1) / vulnerable.sum()
 
 
@@ -337,16 +341,17 @@ def across_halves(
     then: Callable[[FloatArray], Any] = np.asarray,
     rule: Rule = 0.1,
 ) -> Any:
-    """A measure of one half of the networks against the other: Estimates.
+    """A measure that compares one half of the networks with the other, as Estimates.
 
-    The halves share neither targets nor shadows; `halvings` are those of `Population.halvings`, as
-    `over_time.read` gives them. `measure` takes the fitted advantages `(E, n)` of two halves and
-    the samples `index (n,)`, and gives a number or an array. The mean is over halvings and both
-    orders; `then` is applied to it. The intervals are those of `over_time.interval`: a group is
-    left out of each half that it is in.
+    The halves share neither targets nor shadow models; `halvings` are those of
+    `Population.halvings`, as `over_time.read` gives them. `measure` takes the fitted advantages
+    `(E, n)` of two halves and the samples `index (n,)`, and gives a number or an array. Its mean is
+    over all halvings and both orders of the halves; `then` is applied to this mean. Intervals are
+    those of `over_time.interval`. A group that they leave out is left out of each half that has it.
     """
-    groups = np.unique(np.concatenate([half.group for pair in halvings for half in pair]))
-    sets = [np.searchsorted(groups, np.unique(half.group)) for pair in halvings for half in pair]
+    halves = list(chain.from_iterable(halvings))
+    groups = np.unique(np.concatenate([half.group for half in halves]))
+    sets = [np.searchsorted(groups, np.unique(half.group)) for half in halves]
 
     def measured(left_out: IntArray, samples: Half | None) -> Any:
         """The measure without some groups of networks, on a half of the samples."""

@@ -1,6 +1,4 @@
-"""Residual networks for small images (He et al., CVPR 2016), after the two stems that the papers
-use.
-"""
+"""Residual networks for small images (He et al., CVPR 2016), with the two stems of the papers."""
 
 from functools import partial
 
@@ -21,7 +19,7 @@ from leak_atlas.models.net import (
 )
 from leak_atlas.recipe import Model
 
-DEPTHS: dict[str, tuple[int, int, int, int]] = {
+DEPTHS: dict[str, tuple[int, int, int, int]] = {  # blocks of each stage
     "resnet10": (1, 1, 1, 1),
     "resnet18": (2, 2, 2, 2),
     "resnet34": (3, 4, 6, 3),
@@ -38,14 +36,14 @@ def _shortcut(
     after: int,
     stride: int,
 ) -> nn.Module:
-    """A 1x1 convolution where a block changes the shape of its map."""
+    """A 1x1 convolution and a norm where a block changes the shape of its map, else identity."""
     if before == after and stride == 1:
         return nn.Identity()
     return chain(conv=conv(before, after, 1, stride), norm=norm(after))
 
 
 class Basic(nn.Module):
-    """Two 3x3 convolutions."""
+    """Two 3x3 convolutions and a shortcut; the first convolution has the stride."""
 
     expansion = 1
 
@@ -70,7 +68,10 @@ class Basic(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """1x1, 3x3 (which carries the stride), 1x1; the inner map has a quarter of the channels."""
+    """Convolutions of 1x1, 3x3 and 1x1, and a shortcut.
+
+    The 3x3 convolution has the stride and a quarter of the output channels.
+    """
 
     expansion = 4
 
@@ -104,7 +105,7 @@ def stem(
     width: int,
     pool: bool,
 ) -> nn.Sequential:
-    """A 3x3 convolution, and a 3x3 max-pool of stride 2 where `pool` is set."""
+    """A 3x3 convolution with norm and ReLU; with `pool` also a 3x3 max-pool of stride 2."""
     layers = chain(conv=conv(channels, width, 3), norm=norm(width), relu=nn.ReLU())
     if pool:
         layers.add_module("pool", nn.MaxPool2d(3, stride=2, padding=1))
@@ -116,8 +117,9 @@ def resnet(
     channels: int,
     classes: int,
 ) -> Net:
-    """Stem, four stages of blocks, head; initialised from torch's global generator (see
-    `leak_atlas.models.build`).
+    """Stem, four stages of blocks, head.
+
+    Initialised from torch's global generator (see `leak_atlas.models.build`).
     """
     block = Bottleneck if model.name in BOTTLENECKS else Basic
     outputs = widths(model, [block.expansion * factor for factor in (1, 2, 4, 8)])

@@ -1,7 +1,8 @@
-"""What a report says in words: the answer to its title, its limits, and the sign of an effect."""
+"""The sentences of a report: the answer to its title, its evidence, and the sign of an effect."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["effect", "listed"]
 
 Row = Mapping[str, Any]
-ANSWERS = {  # of each verdict: a word, and a sentence that is true
+ANSWERS = {  # for each verdict: a word, and a template of a true sentence
     "holds": ("Yes.", "{text}: {number}."),
     "fails": ("No.", "{fails}: {number}."),
     "undecided": (
@@ -30,18 +31,18 @@ ANSWERS = {  # of each verdict: a word, and a sentence that is true
 UNMEASURED = "Not measured:", "“{text}”."
 DENIED = "“{text}” does not hold"  # where a claim names no sentence that is true if it fails
 UNTRAINED = ": not trained as required"
-NAMED = 3  # accuracies that are listed by name
+NAMED = 3  # most accuracies that are listed by name
 UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
 
 def effect(
     estimate: Estimate, positive: str, negative: str, undecided: str = "", border: float = 0.0
 ) -> str:
-    """The word for the side of a border (0: the sign) on which a 95 % interval lies.
+    """The word for the side of a border on which a 95 % interval lies.
 
-    `effect(change, "raises", "lowers")` is "raises" where the whole interval lies above the border,
-    "lowers" where it lies below, else `undecided`; by default "neither significantly raises nor
-    lowers". An estimate that its sample cannot resolve is undecided.
+    `effect(change, "raises", "lowers")` is "raises" if the whole interval lies above 0 and "lowers"
+    if it lies below. Otherwise, and for an estimate that is not resolved, it is `undecided`, by
+    default "neither significantly raises nor lowers".
     """
     if estimate.resolved and estimate.low > border:
         return positive
@@ -68,21 +69,21 @@ def answer(row: Row) -> tuple[str, str]:
     text = row["text"].rstrip(".")
     fails = row.get("fails", "").rstrip(".") or DENIED.format(text=text)
     word, sentence = ANSWERS[row["verdict"]]
-    if row["verdict"] == "underpowered" and (row["power"] or 0.0) <= 1:
+    if row["verdict"] == "underpowered" and (row.get("power") or 0.0) <= 1:
         word, sentence = UNMEASURED
-    words = {"text": text, "fails": fails, "border": threshold(row), "number": interval(row)}
+    words = {"text": text, "fails": fails, "border": _border(row), "number": _number(row)}
     return word, sentence.format(**words)
 
 
-def threshold(row: Row) -> str:
-    """The number with which an interval is compared: `0.02`, or `±0.02` of an absolute value."""
+def _border(row: Row) -> str:
+    """The number that an interval is compared with: `0.02`, or `±0.02` of an absolute value."""
     sign = "±" if row["rule"].startswith("|") else ""
     return f"{sign}{ledger.border(row):g}".replace("-", "−")
 
 
-def evidence(row: Row) -> str:
-    """What the number of a verdict is: the quantity, its border, the units, and what went wrong."""
-    parts = [f"Measured: {row['quantity']}", f"holds if {border(row)}"]
+def _evidence(row: Row) -> str:
+    """What stands behind a verdict: quantity, rule, n, size of the effect, note, failed checks."""
+    parts = [f"Measured: {row['quantity']}", f"holds if {_rule(row)}"]
     if row["n"]:
         parts.append(f"n\u00a0=\u00a0{row['n']}")
     if ledger.is_small(row):
@@ -100,13 +101,13 @@ def _differs_little(row: Row) -> bool:
     return is_within and row["verdict"] == "holds" and row["low"] * row["high"] > 0
 
 
-def interval(row: Row) -> str:
-    """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone where it is computed, without an error."""
+def _number(row: Row) -> str:
+    """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone if the interval has no width."""
     value, low, high = shown(row)
     return value if low == high else f"{value} (95\u00a0%\u00a0CI {low} to {high})"
 
 
-def border(row: Row) -> str:
+def _rule(row: Row) -> str:
     """The rule without the quantity: `> 0`, or `absolute value < 0.02`."""
     rest = row["rule"].replace(row["quantity"], "", 1)
     return str(rest.replace("||", "absolute value").strip())
@@ -115,18 +116,21 @@ def border(row: Row) -> str:
 def networks(rows: Iterable[Row]) -> str:
     """What the networks behind the claims learnt, and whether that is enough for the claims.
 
-    "" where the claims were judged before this was kept.
+    Named are the accuracies that are closest to what is required. "" for claims that an earlier
+    version judged, which did not store this.
     """
     rows = [row for row in rows if "learnt" in row]
     learnt: dict[str, Any] = {}
-    margins = {}
     for row in rows:
         learnt |= row["learnt"]
     if not learnt:
         return "this page sets no least accuracy" if rows else ""
-    for name, (value, least) in learnt.items():
-        margins[name] = (value or 0.0) - least
-    nearest = sorted(margins, key=margins.__getitem__)[:NAMED]
+
+    def margin(name: str) -> float:
+        value, least = learnt[name]
+        return (value or 0.0) - least
+
+    nearest = sorted(learnt, key=margin)[:NAMED]
     named = [requirement(name, *pair) for name, pair in learnt.items() if name in nearest]
     text = ", ".join(named)
     if len(learnt) > NAMED:
@@ -137,7 +141,7 @@ def networks(rows: Iterable[Row]) -> str:
 
 
 def short(rows: Sequence[Row]) -> str:
-    """The answer to a page's title, as markdown: its headline claims; "" of none."""
+    """The answer to a page's title, as markdown: its headline claims. "" without claims."""
     if not rows:
         return ""
     lines = []
@@ -148,11 +152,11 @@ def short(rows: Sequence[Row]) -> str:
     for row in headlines(rows):
         word, sentence = answer(row)
         lines.append(f"{ICONS[row['verdict']]} **{word}** {_plain(sentence)}")
-        lines.append(f"<small>{_plain(evidence(row))}.</small>")
+        lines.append(f"<small>{_plain(_evidence(row))}.</small>")
     lines[0] = f"**In short.** {lines[0]}"
     return "\n>\n".join(f"> {line}" for line in lines)
 
 
 def _plain(text: str) -> str:
-    """A text in which markdown finds no marks."""
-    return "".join(f"\\{letter}" if letter in "\\`*_<>|" else letter for letter in text)
+    """The text with the marks of markdown escaped."""
+    return re.sub(r"[\\`*_<>|]", r"\\\g<0>", text)

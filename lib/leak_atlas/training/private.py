@@ -1,5 +1,5 @@
-"""Differentially private training (DP-SGD, Abadi et al. 2016): Opacus clips each sample's gradient
-and adds the noise.
+"""Differentially private training (DP-SGD, Abadi et al. 2016). Opacus clips the gradient of each
+sample and adds noise to their sum.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from leak_atlas.data import augmentation
 from leak_atlas.recipe import DPSGD
 from leak_atlas.training.update import NOISE, POISSON, Batch, Task, Update, float32, sizes
 
-# Bytes that the gradients of single samples may take at once. A larger batch is split into parts.
+# Most bytes that the gradients of single samples take at once. A larger batch is split into parts.
 ROOM = 2**30
 
 
@@ -38,10 +38,10 @@ class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
 class Private(Update):
     """Cross-entropy on Poisson samples of the members.
 
-    An epoch has ceil(n / batch) steps. Each member is in each batch with probability q = 1 / steps,
-    drawn from the seed. The step divides the sum of clipped gradients by the expected batch size,
-    q n. The step of an empty batch is noise alone. Batches differ in size, so no step is recorded
-    as a CUDA graph.
+    An epoch has as many steps as without DP-SGD (`sizes`). Each member is in each batch with
+    probability q = 1 / steps, drawn from the seed. The step divides the sum of clipped gradients
+    and noise by the expected batch size, q n. For an empty batch this sum is the noise alone.
+    Batches differ in size, so no step is recorded as a CUDA graph.
 
     Frozen weights are neither clipped nor noised. They are restored after the step, because weight
     decay and momentum change them.
@@ -60,8 +60,9 @@ class Private(Update):
         self.seed = task.seed
         self.steps = len(sizes(self.n, self.batch))
         numbers = sum(weight.numel() for weight in self.weights)
-        self.part = max(1, ROOM // (4 * numbers))  # samples
-        self.free: list[tuple[Any, Tensor]] = [  # weights that are frozen in part
+        self.part = max(1, ROOM // (4 * numbers))  # samples of a part, with float32 gradients
+        # Of each weight tensor that is frozen in part, the mask of its free values.
+        self.free: list[tuple[Any, Tensor]] = [
             (tensor, ~mask) for tensor, mask, _ in self.frozen.pinned if tensor.requires_grad
         ]
         self.noise = torch.Generator(self.data.device)
@@ -72,12 +73,13 @@ class Private(Update):
             expected_batch_size=self.n / self.steps,  # type: ignore[arg-type]  # int in Opacus
             generator=self.noise,
         )
-        self.private.attach_step_hook(self._noised)
+        self.private.attach_step_hook(self._before_step)
         self.accountant = RDPAccountant()
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        """The tables of the drawn samples, step after step. `perm` is the step's number times n
-        plus the member's place.
+        """The tables of the drawn samples, step after step.
+
+        `perm` is s n + i for place i among the n members in step s; `begin` takes both out again.
         """
         draws = augmentation.generator(seed, epoch, POISSON)
         uniform = torch.rand(self.steps * self.n, generator=draws)
@@ -86,9 +88,9 @@ class Private(Update):
         return views._replace(perm=drawn)
 
     def begin(self, epoch: int, rate: float, tables: augmentation.Tables) -> None:
-        steps = tables.perm // self.n
+        step = tables.perm // self.n
         members = tables.perm % self.n
-        self.counts: list[int] = steps.bincount(minlength=self.steps).tolist()
+        self.counts: list[int] = step.bincount(minlength=self.steps).tolist()
         self.order = self.order.new_zeros(4, 1, len(members))
         super().begin(epoch, rate, tables._replace(perm=members))
         noise = augmentation.generator(self.seed, epoch, NOISE)
@@ -100,7 +102,7 @@ class Private(Update):
     def __call__(self, size: int, phase: str = "") -> None:
         """Learn from the next Poisson sample, which has `size` members."""
         drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
-        # Opacus needs a gradient of every weight: an empty batch has one sample of weight 0.
+        # Opacus needs gradients to add noise to: for an empty batch the loss of one sample times 0.
         parts = drawn.split(self.part, dim=1) if size else [drawn.new_zeros(4, 1)]
         hooks = Hooks(self.net, loss_reduction="mean")
         try:
@@ -130,8 +132,9 @@ class Private(Update):
         self.loss.add_(value.detach(), alpha=drawn.shape[1])
         self.right.add_(hits * (not empty))
 
-    def _noised(self, _: DPOptimizer) -> None:
-        # The fused optimizers read gradients in the memory order of the weights.
+    def _before_step(self, _: DPOptimizer) -> None:
+        """Opacus calls this between the noise and the step of the optimizer."""
+        # Fused optimizers need gradients with the strides of the weights.
         for parameter in self.private.params:
             if parameter.grad.stride() != parameter.stride():
                 parameter.grad = torch.empty_like(parameter).copy_(parameter.grad)
