@@ -329,3 +329,12 @@ def test_a_sample_is_encoded_where_it_has_half_of_its_last_advantage() -> None:
     found = encoding_epoch(path, epochs)
     assert found[:2] == pytest.approx([5, 10 + 10 * 0.3 / 0.7])
     assert np.isnan(found[2]), "what is not exposed is not encoded"
+
+
+def test_the_first_of_equal_levels_is_when_a_level_is_reached() -> None:
+    """Counted rates have few values, so that a sample often stays at half of its last advantage."""
+    epochs = np.arange(4)
+    for tpr in ([0, 0.5, 0.5, 1], [0, 0.5, 0.4, 1]):
+        path = np.zeros((4, 2, 1))
+        path[:, 1, 0] = tpr
+        assert encoding_epoch(path, epochs) == [1]

@@ -283,7 +283,11 @@ def _when_reached(
 
     The last value if they never reach it.
     """
-    return np.interp(level, np.maximum.accumulate(levels), values)
+    reached = np.maximum.accumulate(levels)
+    first = np.searchsorted(reached, level)
+    if first < len(reached) and reached[first] == level:
+        return values[first]  # of equal levels `np.interp` takes the last
+    return np.interp(level, reached, values)
 
 
 # --- how samples differ -------------------------------------------------------------------------
