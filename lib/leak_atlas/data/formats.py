@@ -1,10 +1,9 @@
-"""The ways in which data sets are filed: a reader for each, which `format` in the registry's table
-names.
+"""Readers of the known data sets, one for each `format` in the registry's table.
 
 A reader returns the samples of the folder `source` and their labels `(N,)`, the train part first.
-Samples are an array `(N, ...)`, or a list of picture files. `source` is a folder that
-`leak_atlas.data.sources` found. Readers raise what is in `sources.UNREADABLE` where a file is
-missing or damaged, and BadInput where its content is not that of the set.
+Samples are an array `(N, ...)`, or a list of picture files. `leak_atlas.data.sources` finds the
+folder. Readers raise an error of `sources.UNREADABLE` if a file is missing or damaged, and BadInput
+if its content is not that of the set.
 """
 
 import csv
@@ -18,8 +17,6 @@ from numpy.typing import NDArray
 
 from leak_atlas.data import pictures, sources
 from leak_atlas.recipe.registry import Entry
-
-__all__ = ["READERS", "idx_array", "places", "shokri"]
 
 Read = tuple[NDArray | list[Path], NDArray]
 ANNOTATIONS = "val/val_annotations.txt"  # of Tiny ImageNet
@@ -35,18 +32,16 @@ def npz(entry: Entry, source: Path) -> Read:
 
 
 def digits(entry: Entry, source: Path) -> Read:
-    """scikit-learn's digits: images whose 17 levels of grey are spread over a byte, or bits: at
-    least half of full.
+    """scikit-learn's digits, whose pixels have 17 levels of grey, 0 to 16.
 
-    The first of each repeated pattern stays; every fifth of a class is test.
+    Images have these levels scaled to 0 .. 255. Bits are 1 from level 8 on. Of equal samples only
+    the first stays. Every fifth of a class is test.
     """
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
-    values = np.rint(pixels * 255 / 16)
-    if entry.kind == "bits":
-        values = pixels >= 8
-    values = values.astype(np.uint8)
+    scaled = pixels >= 8 if entry.kind == "bits" else np.rint(pixels * 255 / 16)
+    values = scaled.astype(np.uint8)
     labels = labels.astype("<i8")
 
     _, first = np.unique(values, axis=0, return_index=True)
@@ -93,8 +88,8 @@ def idx_array(data: bytes) -> NDArray:
 
 
 def cifar(entry: Entry, source: Path) -> Read:
-    """CIFAR's pickled batches, the train part's first, and the names of their classes, which are
-    not read.
+    """CIFAR's pickled batches, those of the train part first. The last file, with the names of the
+    classes, is not used.
 
     A row of a batch has all red, then all green, then all blue values.
     """
@@ -102,7 +97,7 @@ def cifar(entry: Entry, source: Path) -> Read:
     rows = []
     labels = []
     for data in batches:
-        batch = pickle.loads(data, encoding="latin1")  # its digest is known
+        batch = pickle.loads(data, encoding="latin1")  # safe: `sources.files` checks the digest
         rows.append(batch["data"])
         fine = batch.get("fine_labels")
         labels.append(fine or batch["labels"])
@@ -131,7 +126,7 @@ def svhn(entry: Entry, source: Path) -> Read:
 def arrays(entry: Entry, source: Path) -> Read:
     """A user's own x_train.npy, y_train.npy, x_test.npy and y_test.npy of a known set.
 
-    Labels may be of any whole numbers; digests are those of the values, not of the files.
+    Labels may have any integer type. Digests are those of the values, not of the files.
     """
     parts = []
     for file in entry.files:
@@ -157,7 +152,7 @@ def tiny(entry: Entry, source: Path) -> Read:
     The train part is ordered by class, then by file name as text. The test part is the archive's
     `val` in the order of its annotations, for the archive's own test images have no labels.
     """
-    train = _sorted(source, "train/*/images/*.JPEG")
+    train = _listed(source, "train/*/images/*.JPEG")
     classes = [file.parts[-3] for file in train]
     annotations = (source / ANNOTATIONS).read_text("ascii")
     test = []
@@ -176,12 +171,12 @@ def cinic(entry: Entry, source: Path) -> Read:
     """
     files: list[Path] = []
     for part in ("train", "valid", "test"):
-        files += _sorted(source, f"{part}/*/*.png")
+        files += _listed(source, f"{part}/*/*.png")
     classes = [file.parent.name for file in files]
     return files, _labels(entry, classes)
 
 
-def _sorted(source: Path, pattern: str) -> list[Path]:
+def _listed(source: Path, pattern: str) -> list[Path]:
     """The files of a pattern, in the order of their paths as text."""
     return sorted(source.glob(pattern), key=Path.as_posix)
 
@@ -191,7 +186,7 @@ def kather(entry: Entry, source: Path) -> Read:
 
     Ordered by class, then by file name as text; every fifth of a class is test.
     """
-    files = _sorted(source, "*/*.tif")
+    files = _listed(source, "*/*.tif")
     classes = []
     for file in files:
         _, _, name = file.parent.name.partition("_")
@@ -216,7 +211,7 @@ def location(entry: Entry, source: Path) -> Read:
     """
     (file,) = entry.files
     bits, numbers = shokri(sources.placed(source, file))
-    keys = *bits.T[::-1], numbers  # the last one counts first
+    keys = *bits.T[::-1], numbers  # lexsort sorts by its last key first
     order = np.lexsort(keys)
     bits = bits[order]
     labels = numbers[order].astype("<i8") - 1
@@ -246,11 +241,10 @@ def shokri(path: Path) -> tuple[NDArray, NDArray]:
 
 
 def dbpedia(entry: Entry, source: Path) -> Read:
-    """DBpedia-14's rows of CSV: class number from 1, title, content. A text is title and content
-    with a space between.
+    """DBpedia-14's rows of CSV: class number from 1, title, content.
 
-    Both are without space around them: the archive puts one before most contents. Everything else
-    stays as the file has it, backslashes and line breaks too.
+    A text is title, space, content. White space around both is removed, because most contents begin
+    with a space. Everything else stays as in the file, backslashes and line breaks too.
     """
     texts = []
     labels = []
@@ -269,14 +263,14 @@ def _texts(texts: list[str]) -> NDArray:
 
 
 def _labels(entry: Entry, names: list[str]) -> NDArray:
-    """Labels (N,) of classes by name; KeyError for a name that is none."""
+    """Labels (N,) of samples whose classes have these names. KeyError for an unknown name."""
     number = {name: label for label, name in enumerate(entry.classes)}
     labels = [number[name] for name in names]
     return np.array(labels, np.int64)
 
 
 def _fifths(labels: NDArray) -> NDArray:
-    """An order in which every fifth of each class comes last: the test part of a set that has none."""
+    """An order in which every fifth sample of each class comes last, as the set's test part."""
     is_test = places(labels) % 5 == 4
     return np.argsort(is_test, kind="stable")
 
@@ -286,9 +280,8 @@ def places(labels: NDArray) -> NDArray:
     order = np.argsort(labels, kind="stable")
     sizes = np.bincount(labels)
     starts = np.cumsum(sizes) - sizes  # where each class begins in `order`
-    first = np.repeat(starts, sizes)
     place = np.empty(len(labels), int)
-    place[order] = np.arange(len(labels)) - first
+    place[order] = np.arange(len(labels)) - np.repeat(starts, sizes)
     return place
 
 

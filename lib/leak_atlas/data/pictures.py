@@ -1,4 +1,4 @@
-"""Pictures as pixels: decoding of files, and exact reduction."""
+"""Decodes picture files, and reduces images by an exact area average."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from leak_atlas import BadInput, reason
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["area_weights", "cropped", "fill", "opened", "resize"]
-
 BATCH = 2048  # images that are resized at once
 
 
 def opened(file: Path) -> Image.Image:
-    """A picture file with its pixels read. BadInput with its name where that is not possible, or
-    where pixels have more than 8 bits, which Pillow would cut off at 255.
+    """The decoded picture of a file.
+
+    BadInput, which names the file, if it cannot be decoded, or if its grey values have more than 8
+    bits: Pillow would cut them off at 255.
     """
     from PIL import Image
 
@@ -36,10 +36,10 @@ def opened(file: Path) -> Image.Image:
 
 
 def fill(x: NDArray, images: NDArray | Iterable[Path], size: int | None = None) -> None:
-    """Fills `x (N, H, W, C)` uint8 with images, an array or picture files; with a `size` each is
-    `cropped` to it. Greyscale files have equal channels, or C is 1.
+    """Fills `x (N, H, W, C)` uint8 with images, which are arrays or picture files.
 
-    One file at a time is in memory. BadInput for a picture of another size.
+    With a `size`, each image is `cropped` to it. A file becomes grey if C is 1, else RGB. Only one
+    file at a time is in memory. BadInput for an image that is not H x W.
     """
     if isinstance(images, np.ndarray) and images.dtype != object and size is None:
         x[:] = images.reshape(x.shape)
@@ -57,7 +57,7 @@ def fill(x: NDArray, images: NDArray | Iterable[Path], size: int | None = None) 
 
 
 def _image(source: NDArray | Path, channels: int) -> Image.Image:
-    """A picture of an array (H, W) or (H, W, C), or of a file, which becomes grey or RGB."""
+    """The picture of an array (H, W) or (H, W, C), or of a file, which becomes grey or RGB."""
     from PIL import Image
 
     if isinstance(source, np.ndarray):
@@ -67,11 +67,10 @@ def _image(source: NDArray | Path, channels: int) -> Image.Image:
 
 
 def cropped(image: Image.Image, side: int) -> Image.Image:
-    """The picture with its shorter side resized to `side` (bilinear), and of that the middle,
-    `side` x `side`.
+    """The central `side` x `side` pixels, after the shorter side is resized to `side` (bilinear).
 
-    As torchvision's `Resize(side)` and `CenterCrop(side)` on Pillow's images, which evaluate most
-    models.
+    Equal to torchvision's `Resize(side)` and `CenterCrop(side)` of a Pillow image, with which most
+    models are evaluated.
     """
     from PIL import Image
 
@@ -84,32 +83,30 @@ def cropped(image: Image.Image, side: int) -> Image.Image:
     return resized.crop((left, top, left + side, top + side))
 
 
-def area_weights(side: int, pixels: int) -> NDArray:
-    """(pixels, side) whole numbers: how much of each source pixel lies in each target pixel, in
-    1 / pixels.
+def _overlaps(source: int, target: int) -> NDArray:
+    """How much of each of `source` pixels lies in each of `target` pixels, `(target, source)`.
 
-    Every row sums to `side`, every column to `pixels`.
+    Whole numbers, in units of 1 / target of a source pixel. Every row sums to `source`, every
+    column to `target`.
     """
-    target_start = np.arange(pixels)[:, None] * side
-    source_start = np.arange(side)[None, :] * pixels
-    end = np.minimum(target_start + side, source_start + pixels)
+    target_start = np.arange(target)[:, None] * source
+    source_start = np.arange(source)[None, :] * target
+    end = np.minimum(target_start + source, source_start + target)
     start = np.maximum(target_start, source_start)
-    overlap = end - start
-    return np.clip(overlap, 0, None)
+    return np.clip(end - start, 0, None)
 
 
 def resize(x: NDArray, pixels: int) -> NDArray:
-    """Area average of square images (N, H, H, C) uint8 to (N, pixels, pixels, C) uint8, half
-    rounded up.
+    """Square images (N, H, H, C) uint8 reduced by area average to (N, pixels, pixels, C) uint8.
 
-    Each target pixel is the mean of the source under it, partly covered pixels counting by their
-    share. The weights are whole numbers and every sum stays below 2^24, so float32 products are
-    exact and the bytes are the same on every machine; wider images go through float64.
+    Each target pixel is the mean of the source pixels under it, weighted by the area covered, and
+    half is rounded up. The weights are whole numbers. For small images all sums stay below 2^24, so
+    float32 is exact and the bytes are the same on every machine; larger images take float64.
     """
     n, side, _, channels = x.shape
     area = side * side
     kind: Any = np.float32 if 255 * area < 2**24 else np.float64
-    weights = area_weights(side, pixels).astype(kind)
+    weights = _overlaps(side, pixels).astype(kind)
     out = np.empty((n, pixels, pixels, channels), np.uint8)
     for start in range(0, n, BATCH):
         batch = x[start : start + BATCH]

@@ -1,4 +1,4 @@
-"""The lists from which the choices of an explorer are made."""
+"""The dropdown lists of an explorer's choices."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ KEY = f"{STORED}stored&ensp;{OPEN}not yet: choose it to see what it costs"
 
 
 class Controls(widgets.VBox):
-    """The main choices of A and B next to each other, those of both below, the rest folded;
-    `changed` is called where somebody chooses.
+    """The choices of A and B next to each other, those of both below, further choices folded.
+
+    `changed` is called when a user chooses.
     """
 
     def __init__(self, of: Description, changed: Callable[[], None]) -> None:
@@ -39,18 +40,19 @@ class Controls(widgets.VBox):
 
     def check(self, name: str, label: Any) -> None:
         """Raises BadInput on a label that is not offered."""
-        labels = list(next(one.options for one in self._of.choices if one.name == name))
+        (choice,) = [each for each in self._of.choices if each.name == name]
+        labels = list(choice.options)
         if label not in labels:
             raise BadInput(f"{name} cannot be {label!r}{nearest(str(label), labels)}")
 
     def choose(self, state: State) -> None:
-        """Sets some choices, and calls nobody."""
+        """Sets some choices without calling `changed`."""
         with self._silent():
             for name, label in state.items():
                 self.lists[name].value = label
 
     def mark(self, unused: Set[str], stored: Callable[[Choice, str], bool]) -> None:
-        """Every option says whether it is stored; choices that mean nothing now are not shown."""
+        """Marks each option as stored or not; hides choices that have no effect now."""
         for choice in self._of.choices:
             shown = choice.name not in unused
             control = self.lists[choice.name]
@@ -60,9 +62,9 @@ class Controls(widgets.VBox):
                 for label in choice.options:
                     mark = STORED if stored(choice, label) else OPEN
                     options.append((mark + label, label))
-                self._offer(control, options)
+                self._set_options(control, options)
 
-    def _offer(self, control: widgets.Dropdown, options: list[tuple[str, str]]) -> None:
+    def _set_options(self, control: widgets.Dropdown, options: list[tuple[str, str]]) -> None:
         """Changes the texts of the options; the chosen option stays."""
         if list(control.options) != options:
             chosen = control.value
@@ -72,7 +74,7 @@ class Controls(widgets.VBox):
 
     @contextmanager
     def _silent(self) -> Iterator[None]:
-        """What is set here does not call back."""
+        """In this context, setting a value does not call `changed`."""
         self._quiet = True
         try:
             yield
@@ -104,11 +106,10 @@ class Controls(widgets.VBox):
         both = self._row("", more)
         if not sides:
             return both
-        beside = widgets.HBox(sides).add_class("leak-atlas-sides")
-        return [beside, *both]
+        return [widgets.HBox(sides).add_class("leak-atlas-sides"), *both]
 
     def _row(self, side: str, more: bool) -> list[widgets.Widget]:
-        """The lists of a side in a row; none where there are no lists."""
+        """The lists of a side in one row. Without lists there is no row."""
         lists = []
         for choice in self._of.choices:
             if choice.side == side and choice.more == more:

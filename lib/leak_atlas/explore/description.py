@@ -1,4 +1,4 @@
-"""What an explorer is: a `Description` of data and charts, and nothing else.
+"""An explorer is a `Description` of its data and its charts.
 
     class Widths(Description):
         name = "widths"
@@ -7,14 +7,14 @@
 
         def steps(self, state): ...      # the recipes that a state needs, one list a side
         def rows(self, state): ...       # {"cells": [{...}, ...]}; {} where nothing is stored
-        def pointers(self, state, rows): # what moves without a kernel
+        def pointers(self, state, rows): # what can be moved without a kernel
             return [Pointer("epoch", "cell_epoch", [1, 2], start=2, slider=True, play=True)]
         def chart(self, state, rows, narrow): ...  # Vega-Lite, of the pieces in charts.py
-        def sentences(self, state, rows): ...      # what it says, one finding a sentence
+        def sentences(self, state, rows): ...      # its findings, one a sentence
 
 `state` is a dictionary of plain values: the label of each choice, the value of each pointer.
 
-- A *choice* asks the kernel. What is not stored of it can be trained by a click.
+- A *choice* asks the kernel. A click trains what is not stored.
 - A *pointer* is a signal of the chart. Clicks, lists, sliders and "play" move it in the browser,
   without a kernel. So rows hold what every value of the pointers shows.
 
@@ -53,7 +53,7 @@ class Choice:
     side: str = ""
     label: str = ""  # in front of the list; default: the name
     more: bool = False
-    meaning: str = ""  # in words, shown by the pointer of a mouse
+    meaning: str = ""  # in words, shown as a tooltip
 
     def __post_init__(self) -> None:
         if not self.start:
@@ -65,7 +65,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Pointer:
-    """What is looked at, moved in the browser: the signal `signal` of the chart takes `values`."""
+    """A value that is moved in the browser: the signal `signal` of the chart takes `values`."""
 
     name: str
     signal: str
@@ -73,8 +73,8 @@ class Pointer:
     start: Any
     label: str = ""
     slider: bool = False  # else a list
-    play: bool = False  # runs over the values
-    hidden: bool = False  # moved by clicks alone
+    play: bool = False  # has a button that runs through the values
+    hidden: bool = False  # has no control: moved by clicks on the figure alone
 
 
 def sample_pointer(start: str) -> Pointer:
@@ -88,7 +88,7 @@ class Description(ABC):
     name: ClassVar[str]  # of its notebook and its page
     hint: ClassVar[str]  # what one can do, in a sentence or two
     choices: Sequence[Choice]
-    exploded: ClassVar[Sequence[str]] = ()  # lists whose elements have rows of their own in exports
+    exploded: ClassVar[Sequence[str]] = ()  # columns of lists; exports have a row for each element
 
     @abstractmethod
     def steps(self, state: State) -> list[Any]:
@@ -117,7 +117,7 @@ class Description(ABC):
         return steps_of(self.steps(state))
 
     def unused(self, state: State) -> set[str]:
-        """Choices that mean nothing in a state; they are not shown."""
+        """Names of choices that have no effect in a state; they are not shown."""
         return set()
 
     def published(self) -> dict[str, State]:
@@ -125,7 +125,7 @@ class Description(ABC):
         return {"as in the notebook": {}}
 
     def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
-        """What is exported, by file name: the first data set; of its lists only `exploded`."""
+        """What is exported, by file name: the first data set, of its lists only `exploded`."""
         import pandas as pd
 
         first = next(iter(rows.values()), [])
@@ -139,19 +139,17 @@ class Description(ABC):
 
     @property
     def start(self) -> State:
-        """Every choice as it is in the beginning."""
+        """The label of each choice at the start."""
         return {each.name: each.start for each in self.choices}
 
     def value(self, state: State, name: str) -> Any:
         """The value behind the label of a choice."""
-        for choice in self.choices:
-            if choice.name == name:
-                return choice.options[state[name]]
-        raise KeyError(name)
+        options = {each.name: each.options for each in self.choices}
+        return options[name][state[name]]
 
 
 def figure(of: Description, state: State, rows: Rows) -> dict[str, Any]:
-    """What `player.js` shows. Every list of rows goes by its name; charts hold none."""
+    """What `player.js` shows. Charts name their data sets, whose rows are in `rows`."""
     pointers = of.pointers(state, rows)
     state = {each.name: each.start for each in pointers} | state
     return {

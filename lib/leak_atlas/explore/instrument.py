@@ -1,10 +1,10 @@
-"""The engine of all explorers: choices, what they cost, a figure that answers a click, an export.
+"""The widget of all explorers: choices and what they cost, a figure, an export.
 
     app = Instrument(Widths())
 
 `description.py` says what `Widths` is. The options of its choices carry a mark: stored, or not yet.
-What is not stored gets an offer with its cost; a click trains it in another process, and Cancel
-ends that.
+An offer names the cost of what is not stored. A click trains it in another process; Cancel ends
+this.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from leak_atlas.explore.controls import Controls
 from leak_atlas.explore.description import Choice, Description, Rows, State, figure
 from leak_atlas.explore.look import COLOURS, status
 from leak_atlas.report import live
+from leak_atlas.report.markup import png
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,8 +44,8 @@ class Instrument(widgets.VBox):
     def __init__(self, of: Description) -> None:
         self.of = of
         self.rows: Rows = {}
-        self._kept = dict[Any, Rows]()
-        self._stored = dict[Any, bool]()
+        self._kept: dict[Any, Rows] = {}
+        self._stored: dict[Any, bool] = {}
         self._at: State = {}  # where the pointers are
         self.controls = Controls(of, self._settle)
         self.offer = Offer(self._steps, self._computed)
@@ -79,11 +80,12 @@ class Instrument(widgets.VBox):
         return self.controls.state | self._at
 
     def choose(self, **values: Any) -> Instrument:
-        """Sets choices and pointers by their names, as a click would. Raises BadInput on what is
-        not offered.
+        """Sets choices and pointers by their names, as a click would. Raises BadInput for an
+        unknown name and for a label that a choice does not have.
         """
         choices, pointers = self.controls.state, self._pointers()
-        chosen, pointed = State(), State()
+        chosen: State = {}
+        pointed: State = {}
         for name, value in values.items():
             if name in choices:
                 self.controls.check(name, value)
@@ -102,7 +104,7 @@ class Instrument(widgets.VBox):
 
     @property
     def code(self) -> str:
-        """A cell that brings `app` from its beginning to what is shown now."""
+        """A cell that brings `app` from its initial state to what is shown now."""
         start = self.of.start | self._pointers()
         moved = []
         for name, value in self.state.items():
@@ -111,7 +113,7 @@ class Instrument(widgets.VBox):
         return f"app.choose({', '.join(moved)})"
 
     def _pointers(self) -> State:
-        """Where each pointer begins; none where nothing is shown."""
+        """The start of each pointer; {} if nothing is stored of the state."""
         if not self.rows:
             return {}
         return {each.name: each.start for each in self.of.pointers(self.state, self.rows)}
@@ -122,10 +124,10 @@ class Instrument(widgets.VBox):
     # ------------------------------------------------------------ what is shown
 
     def _settle(self, wrong: str = "") -> None:
-        """Shows what is stored of the state, and what the rest would cost."""
+        """Shows what is stored of the state, and what the rest would cost, or what is `wrong`."""
         lines: list[str] = []
         try:
-            self._steps()
+            self._steps()  # raises BadInput for a state that cannot be computed
             self.rows = self._rows()
             self._at = {name: self._at.get(name, at) for name, at in self._pointers().items()}
             lines = self._sentences()
@@ -135,12 +137,12 @@ class Instrument(widgets.VBox):
             self._at = {}
         self.says.value = status(*lines)
         self.links.value = ""
-        self.browser.show()  # first, so that it draws while marks are looked up
+        self.browser.show()  # the page draws while the kernel looks up marks
         self.controls.mark(self.of.unused(self.state), self.stored)
         self.offer.tell(wrong)
 
     def _rows(self) -> Rows:
-        """The rows of a state; those of the latest states are kept."""
+        """The rows of the state. The rows of the last `KEPT` states are kept."""
         key = tuple(self.controls.state.values())
         rows = self._kept.pop(key) if key in self._kept else self.of.rows(self.state)
         self._kept[key] = rows  # the latest stands last
@@ -155,7 +157,7 @@ class Instrument(widgets.VBox):
         return figure(self.of, self.state, self.rows) if self.rows else None
 
     def stored(self, choice: Choice, label: str) -> bool:
-        """Whether the state with another value of one choice can be shown."""
+        """Whether the state can be shown if a choice has another label."""
         state = self.state | {choice.name: label}
         sides = {"", choice.side} if choice.side else {"", *COLOURS}
         own = [state[each.name] for each in self.of.choices if each.side in sides]
@@ -169,45 +171,39 @@ class Instrument(widgets.VBox):
         try:
             steps = self.of.marks(state, side)
             return all(store.has(step.key) for step in steps)
-        except BadInput:  # it cannot be beside the other choices
+        except BadInput:  # the other choices do not allow it
             return False
 
     def _computed(self, wrong: str) -> None:
-        """Something was trained, or went wrong."""
+        """Called after a training; `wrong` says why it failed."""
         self._stored.clear()
         self._kept.clear()
         self._settle(wrong)
 
     def _moved(self, pointers: State) -> None:
-        """Pointers were moved in the browser."""
+        """Called when pointers were moved in the browser."""
         self._at |= pointers
         self.says.value = status(*self._sentences())
 
-    # ------------------------------------------------------------ to take away
+    # ------------------------------------------------------------ export
 
-    @property
-    def picture(self) -> bytes:
-        """The figure as a small PNG. Raises BadInput where nothing is stored."""
+    def _picture(self) -> str:
+        """The figure as a small PNG in base64."""
         import vl_convert
         from PIL import Image
 
-        if not self.rows:
-            raise BadInput("nothing is stored of this: hand the explorer's steps to lab.realize")
         chart = self.of.chart(self.state, self.rows, narrow=False) | {"datasets": self.rows}
         raw = vl_convert.vegalite_to_png(chart, vl_version=live.VEGA_LITE, scale=1.5)
         whole = Image.open(io.BytesIO(raw)).convert("RGB")
-        small = whole.quantize(128, dither=Image.Dither.NONE)
-        packed = io.BytesIO()
-        small.save(packed, "PNG", optimize=True)
-        return packed.getvalue()
+        return png(whole.quantize(128, dither=Image.Dither.NONE), optimize=True)
 
     def _repr_mimebundle_(self, **given: Any) -> dict[str, Any]:
         """The widget, and for a page without a kernel its picture and its sentences."""
         bundle = super()._repr_mimebundle_(**given)
         bundle["text/plain"] = "\n".join(self._sentences())
         if self.rows:
-            bundle["image/png"] = b64encode(self.picture).decode()
-            if place := os.environ.get("LEAK_ATLAS_FIGURES"):  # a batch's, which makes a page
+            bundle["image/png"] = self._picture()
+            if place := os.environ.get("LEAK_ATLAS_FIGURES"):  # set by a batch, for its page
                 from leak_atlas.explore.page import packet
 
                 path = live.packet(Path(f"{place}.html"))
@@ -225,6 +221,6 @@ class Instrument(widgets.VBox):
 
 
 def _address(table: pd.DataFrame) -> str:
-    """A table as the address of its own CSV."""
+    """A table as CSV in a data URL."""
     raw = table.to_csv(index=False, float_format="%.6g").encode()
     return f"data:text/csv;base64,{b64encode(raw).decode()}"

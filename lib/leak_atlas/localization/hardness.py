@@ -1,6 +1,4 @@
-"""How hard a sample is to one network: how far it would move the weights, and how deep it is
-decided.
-"""
+"""How hard a sample is to one network: the norm of its gradient, and its prediction depth."""
 
 from __future__ import annotations
 
@@ -22,9 +20,9 @@ from leak_atlas.models import Net, Own
 from leak_atlas.recipe import GradientNorm, PredictionDepth
 from leak_atlas.training.update import float32
 
-SAMPLES = 32  # whose gradients are in memory at once, at most
-NUMBERS = 2**26  # of which these gradients have, at most
-PLACES = 4  # of a map, in height and in width, that features keep
+SAMPLES = 32  # most samples whose gradients are in memory at once
+NUMBERS = 2**26  # most numbers that these gradients have
+PLACES = 4  # most places in height and in width to which a map is averaged
 
 
 def gradient_norms(
@@ -34,20 +32,19 @@ def gradient_norms(
 ) -> FloatArray:
     """Norm of the gradient of each sample's cross-entropy with respect to all parameters, `(n,)`.
 
-    Of plain images `index (n,)`, with the network in evaluation mode (see `GradientNorm`).
-    Gradients are float32, the sum of their squares float64.
+    The samples `index (n,)` are not augmented; the network is in evaluation mode (see
+    `GradientNorm`). Gradients are float32, the sum of their squares is float64.
     """
     parameters = {name: value.detach() for name, value in net.named_parameters()}
     buffers = dict(net.named_buffers())
-    # functional_call looks modules up as attributes: of a user's network it has to ask the user's
-    # own module.
+    # functional_call finds modules as attributes, which the methods of an `Own` may hide.
     called = net.module if isinstance(net, Own) else net
 
     def loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
-        one = image[None]
-        if isinstance(net, Own):
-            one = one.clone(memory_format=torch.contiguous_format)
-        logits = functional_call(called, (parameters, buffers), (one,))
+        batch = image[None]
+        if isinstance(net, Own):  # as in `Own.forward`
+            batch = batch.clone(memory_format=torch.contiguous_format)
+        logits = functional_call(called, (parameters, buffers), (batch,))
         return functional.cross_entropy(logits, label[None])
 
     def norm(image: Tensor, label: Tensor) -> Tensor:
@@ -74,9 +71,7 @@ def _(step: GradientNorm, of: Of) -> Arrays:
 
 
 def pooled_maps(name: str, maps: Tensor) -> Tensor:
-    """Maps `(b, ...)` as rows: means of images over at most 4 x 4 places, of tokens over all of
-    them.
-    """
+    """Maps `(b, ...)` as rows: maps of images averaged to at most 4 x 4 places, tokens to one."""
     if maps.ndim == 4:
         height, width = (min(PLACES, side) for side in maps.shape[2:])
         return functional.adaptive_avg_pool2d(maps, (height, width)).flatten(1)
@@ -89,26 +84,27 @@ def neighbour_votes(
     labels: IntArray,
     neighbours: int,
 ) -> IntArray:
-    """The class that most of a row's nearest voters have, `(n,)`, for each of `rows (n, d)`.
+    """The class with most votes of the nearest voters of each of `rows (n, d)`, `(n,)`.
 
     `voters (m,)` are the rows that vote, `labels (n,)` the classes of all rows. No row votes for
-    itself. Of classes with equally many votes the one whose voters are nearer wins, by the sum of
-    their distances, and then the first. Distances are Euclidean, in float64.
+    itself. Of classes with the same number of votes, the one with the smaller sum of distances
+    wins, and then the smaller class. Distances are Euclidean, in float64.
     """
     from sklearn.neighbors import KNeighborsClassifier
 
     centred = rows.astype(np.float64)
     centred -= centred.mean(axis=0)  # distances lose less to rounding
-    machine = KNeighborsClassifier(neighbours, weights=_nearer_first, algorithm="brute")
-    machine.fit(centred[voters], labels[voters])
-    votes = machine.predict(centred)
-    votes[voters] = machine.predict(None)  # as fitted, without themselves
+    classifier = KNeighborsClassifier(neighbours, weights=_nearer_first, algorithm="brute")
+    classifier.fit(centred[voters], labels[voters])
+    votes = classifier.predict(centred)
+    votes[voters] = classifier.predict(None)  # the fitted rows, each without its own vote
     return votes
 
 
 def _nearer_first(distances: FloatArray) -> FloatArray:
-    """Weights of votes `(n, neighbours)`: 1 minus parts of a half, which only decide between equal
-    counts.
+    """Weights of votes `(n, neighbours)`: 1 minus half of the vote's share of all distances.
+
+    So distances decide only between classes with the same number of votes.
     """
     total = distances.sum(axis=1, keepdims=True)
     divisor = 2 * np.maximum(total, np.finfo(np.float64).tiny)  # all may be 0
