@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -101,6 +102,23 @@ def test_what_is_not_offered_is_refused_in_a_line(app: Instrument) -> None:
         app.choose(A_width="5")
     with pytest.raises(BadInput, match="A_width cannot be 8"):
         app.choose(A_width=8)
+    before = app.state
+    with pytest.raises(BadInput, match="epoch cannot be 99; there is: 1, 2"):
+        app.choose(B_width="4", epoch=99)
+    assert app.state == before
+
+
+def test_a_pointer_of_a_state_that_its_beginning_does_not_have(own_outputs: Any) -> None:
+    """Nothing is stored of the first choices, so that they have no epochs."""
+    put(4)
+    toy = Toy()
+    toy.choices = [replace(each, start="8") for each in toy.choices]
+    app = Instrument(toy)
+    assert not app.rows
+    app.choose(A_width="4", epoch=1)
+    again = Instrument(toy)
+    eval(app.code, {"app": again})
+    assert again.state == app.state
 
 
 def test_what_cannot_be_is_said_and_not_offered(app: Instrument) -> None:

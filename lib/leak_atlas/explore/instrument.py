@@ -80,24 +80,41 @@ class Instrument(widgets.VBox):
         return self.controls.state | self._at
 
     def choose(self, **values: Any) -> Instrument:
-        """Sets choices and pointers by their names, as a click would. Raises BadInput for an
-        unknown name and for a label that a choice does not have.
+        """Sets choices and pointers by their names, as a click would.
+
+        Raises BadInput for an unknown name and for a value that is not offered; then nothing is
+        set.
         """
-        choices, pointers = self.controls.state, self._pointers()
-        chosen: State = {}
-        pointed: State = {}
-        for name, value in values.items():
-            if name in choices:
-                self.controls.check(name, value)
-                chosen[name] = value
-            elif name in pointers:
-                pointed[name] = value
-            else:
-                raise BadInput(f"there is no '{name}'{nearest(name, [*choices, *pointers])}")
+        before = self.controls.state
+        chosen = {name: value for name, value in values.items() if name in before}
+        for name, label in chosen.items():
+            self.controls.check(name, label)
         self.controls.choose(chosen)
-        self._at |= pointed
         self._settle()
+        try:
+            self._point({name: at for name, at in values.items() if name not in before})
+        except BadInput:
+            self.controls.choose(before)
+            self._settle()
+            raise
         return self
+
+    def _point(self, pointed: State) -> None:
+        """Sets pointers, which depend on the choices."""
+        offered = {}
+        if self.rows:
+            offered = {each.name: each for each in self.of.pointers(self.state, self.rows)}
+        for name, value in pointed.items():
+            if name not in offered:
+                known = [*self.controls.state, *offered]
+                raise BadInput(f"there is no '{name}'{nearest(name, known)}")
+            values = offered[name].values
+            if values and value not in values:
+                close = nearest(str(value), [str(each) for each in values])
+                raise BadInput(f"{name} cannot be {value!r}{close}")
+        if pointed:
+            self._at |= pointed
+            self._settle()
 
     def _reset(self, _: Any) -> None:
         self.choose(**self.of.start)
