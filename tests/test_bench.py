@@ -1,10 +1,11 @@
 """What benchmarks count and compare is what they say."""
 
+import json
 import operator
 from pathlib import Path
 
 import pytest
-from bench import where, workers
+from bench import compare, where, workers
 from bench.coverage import required
 
 from leak_atlas.engine import store
@@ -44,3 +45,25 @@ def test_a_process_that_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(workers, "plainly", operator.is_)  # it answers nothing
     with pytest.raises((EOFError, OSError)), workers.machine(BITS[0].training):
         pass
+
+
+def test_two_runs_are_compared_claim_by_claim(tmp_path: Path) -> None:
+    def run(name: str, *claims: tuple[str, float, str]) -> Path:
+        rows = []
+        for claim, value, verdict in claims:
+            row = {"name": claim, "text": claim, "value": value, "verdict": verdict}
+            rows.append(row | {"low": value - 0.1, "high": value + 0.1, "headline": False})
+        path = tmp_path / name
+        path.write_text(json.dumps([{"notebook": "layers/one", "claims": rows}]))
+        return path
+
+    first = run("first", ("same", 0.2, "holds"), ("moved", 0.05, "undecided"), ("gone", 1, "holds"))
+    second = run("second", ("same", 0.2, "holds"), ("moved", 0.2, "holds"), ("new", 1, "holds"))
+    both = compare.pairs(first, second)
+    assert [pair.equal for pair in both] == [True, False]
+    assert [pair.inside for pair in both] == [True, False]
+    assert [round(pair.shift, 6) for pair in both] == [0, 1.5]
+    assert compare.changes(both) == {("undecided", "holds"): 1}
+    text = compare.page(both)
+    assert "1 of 2 claims have the same numbers" in text
+    assert "| layers/one: moved | undecided: 0.050 [-0.050, 0.150] | holds: 0.200" in text
