@@ -130,6 +130,7 @@ def test_a_frozen_front_stays_while_the_rest_learns(
         ("wrn16", {"dropout": 1.0}, "not 1.0"),
         ("densenet121", {"stage4_channels": 8}, "stage4_channels belongs to the"),
         ("densenet121", {"width": 5}, "half its width: give an even one, not 5"),
+        ("resnet50", {"stage4_channels": 3}, "give stages at least 4"),
         ("vit", {"norm": "group"}, "norm belongs to the resnet and vgg and densenet"),
     ],
 )

@@ -18,6 +18,7 @@ from leak_atlas.models.net import (
     widths,
 )
 from leak_atlas.recipe import Model
+from leak_atlas.recipe.subjects import BOTTLENECKS
 
 DEPTHS: dict[str, tuple[int, int, int, int]] = {  # blocks of each stage
     "resnet10": (1, 1, 1, 1),
@@ -27,7 +28,6 @@ DEPTHS: dict[str, tuple[int, int, int, int]] = {  # blocks of each stage
     "resnet101": (3, 4, 23, 3),
     "resnet152": (3, 8, 36, 3),
 }
-BOTTLENECKS = ("resnet50", "resnet101", "resnet152")
 
 
 def _shortcut(

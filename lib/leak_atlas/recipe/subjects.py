@@ -21,6 +21,7 @@ from leak_atlas.recipe.core import (
 __all__ = ["Architecture", "Augment", "Data", "Model", "Schedule"]
 
 Precision = Literal["fp32", "bf16"]  # of the trainings
+BOTTLENECKS = ("resnet50", "resnet101", "resnet152")  # a block has a quarter of its channels inside
 NORMED = ("resnet", "vgg", "densenet", "wrn")  # architectures of convolutions with norms
 
 
@@ -144,6 +145,12 @@ class Model(Architecture):
         if self.name in ("densenet121", "fc") and self.width % 2:
             raise BadInput(
                 f"layers of a {self.name} have half its width: give an even one, not {self.width}"
+            )
+        channels = [self.stage3_channels, self.stage4_channels]
+        if self.name in BOTTLENECKS and any(given and given < 4 for given in channels):
+            raise BadInput(
+                f"blocks of a {self.name} have a quarter of their stage's channels inside: give "
+                "stages at least 4"
             )
 
     def record(self) -> Record:
