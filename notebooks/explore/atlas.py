@@ -9,9 +9,10 @@
 # %% [markdown]
 # # Explore: which defence hides whom, and at which cost?
 #
-# Each point is a defence at one strength, on networks of the same members. The line joins the
-# epochs of ordinary training: early stopping. A defence is useful where its point lies below this
-# line, or to its right. Shadow models are trained with the defence, so the attacker knows it.
+# Each point is a defence at one strength, on networks of the same members. The grey line joins the
+# epochs of ordinary training: early stopping. A purple line joins the strengths of a defence. A
+# defence is useful where its point lies below the grey line, or to its right. Shadow models are
+# trained with the defence, so the attacker knows it.
 #
 # Click a point, or play over all of them: the figures below compare its ROC curve, its attack
 # scores and its most exposed members with those of ordinary training. Click a picture to see how

@@ -225,8 +225,9 @@ PLACE = {"x": ACCURACY, "y": AUC}
 def _plane(state: State, narrow: bool) -> Chart:
     """All variants; a click chooses one, which gets a ring and its intervals."""
     kind = f"datum.method == '{ORDINARY}' ? '{ORDINARY}, by epoch' : 'with a defence'"
+    interval = "format(datum.low, '.3f') + ' to ' + format(datum.high, '.3f')"
     return vega.layers(
-        vega.rows("points", vega.calculate(kind=kind)),
+        vega.rows("points", vega.calculate(kind=kind, interval=interval)),
         _lines(),
         *_chosen_variant(),
         _variants(state),  # last, so that clicks reach it
@@ -256,7 +257,8 @@ def _kind() -> dict[str, Any]:
         f"{ORDINARY}, by epoch": vega.GREY,
         "with a defence": vega.PURPLE,
     }
-    return by("kind:N", scale=vega.colours(colours), legend=vega.LEGEND)
+    legend = vega.LEGEND | {"symbolOpacity": 1}
+    return by("kind:N", scale=vega.colours(colours), legend=legend)
 
 
 def _variants(state: State) -> Chart:
@@ -270,10 +272,8 @@ def _variants(state: State) -> Chart:
             by("variant:N"),
             by("accuracy:Q", title="test accuracy", format=".3f"),
             by("auc:Q", title="AUC", format=".3f"),
-            by("low:Q", title="95 % interval of the AUC from", format=".3f"),
-            by("high:Q", title="to", format=".3f"),
-            by("tpr_at_1:N", title="TPR at 1 % FPR"),
-            by("gain:N", title="test accuracy minus early stopping, at matched AUC"),
+            by("interval:N", title="95 % interval"),
+            by("gain:N", title="minus early stopping"),
         ],
         description=by("variant:N"),
     )

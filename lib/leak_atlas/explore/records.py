@@ -84,7 +84,8 @@ def words(estimate: Estimate, digits: int = 2) -> str:
 
 
 def _with_interval(value: float, low: float, high: float, digits: int) -> str:
-    return f"{value:.{digits}f} (95 % interval {low:.{digits}f} to {high:.{digits}f})"
+    text = f"{value:.{digits}f} (95 % interval {low:.{digits}f} to {high:.{digits}f})"
+    return text.replace("-", "−")
 
 
 def meaning(auc: Estimate, who: str, what: str) -> str:
