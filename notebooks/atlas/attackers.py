@@ -7,11 +7,11 @@
 # ---
 
 # %% [markdown]
-# # Is a cheap attack enough?
+# # Does a cheap attack find the leakage and rank defences correctly?
 #
 # **Question.** The question is ours. The five papers attack with five shadow models or more, or
-# with none. How many does an attack need to find most of the leakage? And does a weaker attacker
-# rank defences in the same order?
+# with none. How many shadow models does an attack need to find most of the leakage? Does a weaker
+# attack rank defences in the same order?
 #
 # **Setup.** The same networks are attacked with few and with many shadow models. The attacks are
 # LiRA with shadow models that trained on a sample (*online*) and without them (*offline*), RMIA,
@@ -22,7 +22,7 @@
 #
 # 1. *The same targets and the same shadow models* for all attacks; differences are paired over
 #    targets.
-# 2. *Shadow models with the defence*: where defences are ranked, the attacker knows the defence.
+# 2. *The same defence*: where defences are ranked, the shadow models are trained with the defence.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -30,7 +30,7 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half
-dev = 300  # samples outside the pool, not used here: the networks are those of `defences`
+dev = 300  # samples outside the pool, not used here; keeps the split of `defences`
 reference = 300  # samples outside the pool, not used here
 test = 600  # test samples
 epochs = 12  # epochs of training
@@ -44,11 +44,11 @@ pads = [1, 2]  # augmentation: padding of the random crop with flips, pixels
 rhos = [0.05, 0.2]  # SAM: how far uphill gradients are taken
 targets = 10  # networks that are attacked
 sizes = [2, 4, 8, 16, 22]  # numbers of shadow models; the paper of LiRA: 256
-taught = [2, 4]  # numbers from which SAMIA learns (its paper: 5)
+taught = [2, 4]  # numbers of shadow models from which SAMIA learns (its paper: 5)
 few = 4  # shadow models of a cheap attack
 attack_epochs = 10  # SAMIA: epochs of Adam, as in `pruning`
 attack_lr = 0.001  # SAMIA: learning rate
-shadows = 10  # networks of each defence; each is attacked by the others, less its complement
+shadows = 10  # networks of each defence; the others, without the complement, are shadow models
 learnt = 0.6  # least test accuracy of a network that has learnt
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0]  # seed on which the rules were set
@@ -134,19 +134,19 @@ setup = recipe.Setup(
     seed,
     precision,
 )
-every = setup.trained()
-attacked = recipe.Population(every.states[:targets])
-learner = recipe.SAMIA(
+trained = setup.trained()
+attacked = recipe.Population(trained.states[:targets])
+samia = recipe.SAMIA(
     epochs=attack_epochs, optimizer="adam", lr=attack_lr, weight_decay=0.0, milestones=()
 )
 attackers = {
     online: recipe.LiRA(),
     offline: recipe.LiRA("offline_cdf"),
     "RMIA": recipe.RMIA(),
-    "SAMIA": learner,
+    "SAMIA": samia,
     "confidence": recipe.Threshold(),
 }
-enough = [size for size in sizes if size >= 4]  # LiRA needs two models on each side
+lira_sizes = [size for size in sizes if size >= 4]  # LiRA: two trained on a sample, two not
 ordinary = "ordinary training"
 small_setup = replace(setup, models=shadows)
 variants = {ordinary: small_setup.trained()}
@@ -166,26 +166,26 @@ for number, rho in enumerate(rhos):
     flat = replace(setup.schedule, sharpness=rho)
     variants["SAM", number] = small_setup.trained(schedule=flat)
 defences = list(variants)
-by_size = {size: recipe.Population(every.states[targets : targets + size]) for size in sizes}
+by_size = {size: recipe.Population(trained.states[targets : targets + size]) for size in sizes}
 variants |= dict.fromkeys(sizes, attacked)
 ranking = [online, "RMIA", "confidence"]
 comparison = lab.compare(
     variants,
     attackers,
     only={
-        online: [*defences, *enough],
-        offline: enough,
+        online: [*defences, *lira_sizes],
+        offline: lira_sizes,
         "RMIA": [*defences, *sizes],
         "SAMIA": taught,
         "confidence": [*defences, *sizes],
     },
     shadows=by_size,
-    also=recipe.self_audit(every),
+    also=recipe.self_audit(trained),
 )
 
 # %% [markdown]
 # ## Attacks by number of shadow models
-# LiRA needs at least four: two shadow models that trained on a sample, and two that did not.
+# LiRA needs at least four shadow models: two that trained on a sample, and two that did not.
 
 # %%
 rows = []
@@ -205,7 +205,8 @@ report.curves(
     hue="attack",
     facet="measure",
     title=f"RMIA with {few} shadow models is {below} .02 of AUC below the best attack",
-    xlabel="shadow models",
+    xlabel="number of shadow models",
+    ylabel="AUC, or TPR at 1 % FPR",
 )
 
 # %%
@@ -231,21 +232,21 @@ report.table(
 
 # %% [markdown]
 # ## Does the ranking of defences depend on the attacker?
-# Each point is a defence at one strength, or ordinary training. The axes show how well two attacks
-# do on it.
+# Each point is a defence at one strength, or ordinary training. A line joins the strengths of a
+# defence.
 
 # %%
-areas = {}
+aucs = {}
 for name in ranking:
-    areas[name] = np.array([comparison.measured(variant, name) for variant in defences])
+    aucs[name] = np.array([comparison.measured(variant, name) for variant in defences])
 
 
 def agreement(one, other):
     """Rank correlation over defences of the AUCs of two attacks; its interval is over networks."""
 
     def ranks(networks):
-        first = areas[one][:, networks].mean(axis=1)
-        second = areas[other][:, networks].mean(axis=1)
+        first = aucs[one][:, networks].mean(axis=1)
+        second = aucs[other][:, networks].mean(axis=1)
         return float(audit.rank_correlation(first, second))
 
     return audit.jackknife(ranks, shadows, recipe.LiRA().max_design_effect)
@@ -286,8 +287,7 @@ report.table(
 # ## Verdicts
 
 # %%
-finds = comparison.leak(most, online)["auc"].low > 0.5
-checks = {"online LiRA beats guessing": finds}
+checks = {"the AUC of online LiRA is above .5": comparison.leak(most, online)["auc"].low > 0.5}
 report.judge(
     claims,
     cheap_suffices=gap,
@@ -304,8 +304,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** All targets share the same shadow models: intervals cover other targets, not other
-# shadow models. SAMIA learns from few shadow models, because it is costly, and attacks samples that
-# these trained on. The ranked defences train networks from scratch; Adv-Reg, SELENA
+# shadow models. SAMIA is costly, so it learns from few shadow models; the attacked samples are in
+# the pool of these shadow models. The ranked defences train networks from scratch; Adv-Reg, SELENA
 # and DP-SGD are not among them.
 
 # %%

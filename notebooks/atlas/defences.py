@@ -11,18 +11,18 @@
 #
 # **Question.** The question is ours. The five papers compare their defences with other defences.
 # But early stopping costs nothing, and a network after fewer epochs leaks less, too. Is a network
-# with a defence more accurate than a network that is stopped early and leaks as much? Two networks
-# leak as much if the strongest of three attacks has the same AUC on both (*matched AUC*).
+# with a defence more accurate than a network that is stopped early and leaks equally? Two networks
+# leak equally if the strongest of three attacks has the same AUC on both (*matched AUC*).
 #
-# **Setup.** Each defence protects ten networks. Their shadow models are trained with it too, so the
-# attacker knows the defence. The attacks are LiRA, RMIA and a threshold on the confidence.
+# **Setup.** Each defence trains ten networks. The shadow models of a network are trained with the
+# same defence. The attacks are LiRA, RMIA and a threshold on the confidence.
 #
 # **Controls.**
 #
 # 1. *Early stopping* of ordinary training, at matched AUC (decides all answers).
 # 2. *The same steps without a defence*: networks that are rewound, pruned, or pruned in rounds.
-# 3. *Another seed*: SELENA and augmentation gained most on the pilot seed, which is not judged
-#    here.
+# 3. *Another seed*: SELENA and augmentation gained most on the pilot seed. The claims are judged on
+#    another seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -30,8 +30,8 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half
-dev = 300  # samples outside the pool, not used here: the networks are those of the other folders
-reference = 300  # samples outside the pool: Adv-Reg's and ADV's non-members, CWRF's for its score
+dev = 300  # samples outside the pool, not used here; keeps the split of the other folders
+reference = 300  # samples outside the pool: non-members for Adv-Reg, ADV and the score of CWRF
 test = 600  # test samples
 epochs = 12  # epochs of ordinary training, and of every defence from scratch
 retrain_epochs = 10  # epochs after rewinding or pruning; so many that HAMP converges
@@ -47,7 +47,7 @@ noise = [0.02, 0.05]  # DP-SGD: noise multipliers
 pads = [1, 2]  # augmentation: padding of the random crop with flips, pixels
 rhos = [0.05, 0.2]  # SAM: how far uphill gradients are taken
 sub_models = 3  # SELENA: networks that label the members (its authors: 25)
-leave_out = 1  # SELENA: of these, those that did not see a member (its authors: 10)
+leave_out = 1  # SELENA: of these, how many do not train on a given member (its authors: 10)
 risky_from = "stage3"  # PPTP: first stage that is rewound
 share = 0.05  # CWRF: share of the weights that is rewound
 balance = 0.5  # CWRF: lambda of the score
@@ -59,12 +59,12 @@ adv_steps = 3  # Adv-Reg and ADV: attack steps for each classifier step
 adv_width = 64  # Adv-Reg and ADV: units of the first layer of the attack network
 rounds = 2  # WeMem: rounds of pruning, which share `retrain_epochs`
 judges = 16  # WeMem: networks that give the memorization scores
-score_epochs = 8  # WeMem: epochs of each of them
+score_epochs = 8  # WeMem: epochs of each judge
 lambdas = [0.01, 0.1]  # WeMem: lambda_r, weight of the penalty (RMR)
 window = 12  # WeMem: members of a class in the window (RSW)
 step = 4  # WeMem: ranks by which the window moves in an epoch
 best = ["SELENA", "augmentation"]  # the two that gained most over early stopping on the pilot seed
-shadows = 10  # networks; each is attacked by the others, less its complement
+shadows = 10  # networks; the shadow models of one are the others, without its complement
 learnt = 0.6  # least test accuracy of a network that has learnt
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0]  # seed on which strengths, rules and `best` were chosen
@@ -138,14 +138,14 @@ claims = report.claims(
     ),
     improves(
         "ppb",
-        "pruned networks are more accurate with PPB",
+        "pruned networks are more accurate with PPB than without a defence",
         "pruned networks, PPB minus no defence",
         "PPB",
         "the same pruned networks",
     ),
     improves(
         "swmr",
-        "networks pruned in rounds are more accurate with SWMR",
+        "networks pruned in rounds are more accurate with SWMR than without a defence",
         "networks pruned in rounds, SWMR minus no defence",
         "WeMem",
         "the same rounds",
@@ -247,7 +247,7 @@ methods = {
     "SWMR": "RSW and RMR together",
 }
 report.table(
-    [{"method": name, "what it does": words} for name, words in methods.items()],
+    [{"method": name, "what it does": description} for name, description in methods.items()],
     fold="What each method does",
 )
 
@@ -256,15 +256,15 @@ report.table(
 # Right of 0 the method is more accurate than early stopping at matched AUC; left of 0 early
 # stopping is the better defence. A value is the mean over the strengths at which a method is used.
 # A method is missing if it leaks more than every epoch of ordinary training. DP-SGD needs
-# GroupNorm, so early stopping of networks with GroupNorm is its comparison. The intervals are not
-# corrected for their number.
+# GroupNorm, so it is compared with early stopping of networks with GroupNorm. The intervals are not
+# corrected for multiple comparisons.
 
 # %%
-# the last point of early stopping: ordinary training with as many epochs as the retraining defences
+# the last point of early stopping has the same number of epochs as the defences that retrain
 longer = f"ordinary training, {epochs} + {retrain_epochs} epochs"
 variants[longer] = study.weights.tuned()
 earlier = {epoch: study.ordinary.at(epoch) for epoch in stops}
-# DP-SGD has GroupNorm: ordinary training with GroupNorm is its own line of early stopping
+# DP-SGD has GroupNorm and is compared with early stopping of networks with GroupNorm
 with_groups = {}
 for epoch in stops:
     with_groups["GroupNorm, no defence", f"epoch {epoch}"] = study.grouped.ordinary.at(epoch)
@@ -297,7 +297,7 @@ def over_early_stopping(defence, networks):
     return comparison.early_stopping(networks, "strongest attack")
 
 
-gains = {name: over_early_stopping(name, each) for name, each in strengths.items()}
+gains = {name: over_early_stopping(name, networks) for name, networks in strengths.items()}
 values = {name: gain.value for name, gain in gains.items()}
 ranked = sorted(values, key=values.__getitem__, reverse=True)
 
@@ -313,16 +313,15 @@ report.against_paper(
 
 # %% [markdown]
 # ## Test accuracy and AUC of some defences
-# Lower and more to the right is better. A line joins the epochs of ordinary training, or the
-# strengths of a defence. The figure shows the two defences of control 3, and the defences with the
-# largest and the smallest gain.
+# A line joins the epochs of ordinary training, or the strengths of a defence. The figure shows the
+# two defences of control 3, and the defences with the largest and the smallest gain.
 
 # %%
 lines = {"ordinary training, by epoch": [*comparison.checkpoints[longer], longer]}
 for defence in dict.fromkeys([first, second, ranked[0], ranked[-1]]):
     lines[defence] = strengths[defence]
-words = "is significantly more", "is significantly less", "is not significantly more"
-gain = report.effect(gains[first], *words)
+verdicts = "is significantly more", "is significantly less", "is not significantly more"
+gain = report.effect(gains[first], *verdicts)
 report.tradeoff(
     comparison.plane(lines, "strongest attack"),
     facet=None,
@@ -350,8 +349,8 @@ for defence in ranked:
         rows.append(row)
 report.table(
     rows,
-    caption=f"Mean over {shadows} networks. Cost: operations of all trainings behind a "
-    "network, as a multiple of ordinary training",
+    caption=f"Mean over {shadows} networks. Cost: operations of all trainings that a "
+    "network needs, as a multiple of ordinary training",
     fold="All methods and strengths",
 )
 
@@ -368,11 +367,11 @@ def variants_of(*defences):
     return chosen
 
 
-def compared(defended, undefended):
-    """Test accuracy at matched AUC, of some defences minus others."""
+def compared(minuend, subtrahend):
+    """Test accuracy at matched AUC: some methods minus others."""
     line = [*comparison.checkpoints[longer], longer]
-    other = variants_of(*undefended)
-    return comparison.at_matched_auc(variants_of(*defended), line, "strongest attack", other=other)
+    other = variants_of(*subtrahend)
+    return comparison.at_matched_auc(variants_of(*minuend), line, "strongest attack", other=other)
 
 
 inside_stages = ["RelaxLoss inside PPTP", "Adv-Reg inside PPTP"]
@@ -380,11 +379,11 @@ proposed = [*inside_stages, "SELENA inside PPTP", "RelaxLoss inside CWRF", "PPB"
 proposed += ["RSW", "RMR", "SWMR"]
 leaks_less = {}
 for defence in [first, second, "PPB", "SWMR"]:
-    less = comparison.contrast(ordinary, strengths[defence][-1], "strongest attack")
-    leaks_less[defence] = {f"{defence} leaks less than ordinary training": less}
+    difference = comparison.contrast(ordinary, strengths[defence][-1], "strongest attack")
+    leaks_less[defence] = {f"{defence} leaks less than ordinary training": difference}
 
 # %%
-# two numbers that a reader of the verdicts needs
+# the notes of two verdicts
 placebo = comparison.placebo("strongest attack")
 bias = audit.largest([row[audit.PLACEBO] for row in placebo])
 without_selena = [defence for defence in proposed if defence != "SELENA inside PPTP"]
@@ -401,7 +400,9 @@ report.judge(
     ppb=compared(["PPB"], ["pruning"]),
     swmr=compared(["SWMR"], ["pruning in rounds"]),
     notes={
-        "first_gains": report.listed({"largest gain of early stopping over itself": bias}),
+        "first_gains": report.listed(
+            {"largest gain of one epoch of early stopping over its other epochs": bias}
+        ),
         "papers_gain": report.listed({"without SELENA inside PPTP": others_gain}),
     },
     checks={
@@ -428,8 +429,8 @@ report.table(placebo, fold="Early stopping compared with itself")
 # %% [markdown]
 # ## Robustness: DP-SGD compared with early stopping of its own architecture
 # DP-SGD has GroupNorm. The first column compares it with early stopping of networks with BatchNorm,
-# the second with early stopping of networks with GroupNorm. The second was added after the first
-# results, and is the one that counts above.
+# the second with early stopping of networks with GroupNorm. The figure uses the second comparison,
+# which was added after the first results.
 
 # %%
 rows = []
@@ -447,9 +448,9 @@ report.table(
 
 # %% [markdown]
 # **Limits.** Networks and images are small. Strengths were chosen on the pilot seed so that test
-# accuracy stays within about ten points of ordinary training. HAMP and CCL inside CWRF are not
-# among the claims: on the pilot seed they leaked more than every epoch of ordinary training.
-# Some methods prune without a defence: if these gain, too, a small gain is no evidence for a
+# accuracy stays within about ten points of ordinary training. No claim is about HAMP inside CWRF or
+# CCL inside CWRF: on the pilot seed both leaked more than every epoch of ordinary training. If
+# pruning without a defence gains, too, a small gain of a pruned network is no evidence for its
 # defence.
 
 # %%

@@ -9,18 +9,18 @@
 # %% [markdown]
 # # Do the most vulnerable weights lie in the risky stages?
 #
-# **Question.** The question is ours. PPTP rewinds the last stages of a network, which it calls
-# risky. CWRF rewinds single weights, which it calls vulnerable. Do vulnerable weights lie in risky
-# stages? A second question is whether it matters in which stages CWRF rewinds.
+# **Question.** The question is ours. PPTP rewinds the last stages of a network and calls them
+# risky. CWRF rewinds single weights and calls them vulnerable. Do vulnerable weights lie in risky
+# stages? A second question is whether CWRF is better in the risky stages than in the others.
 #
-# **Setup.** CWRF's vulnerability score ranks the weights of ten networks. Then RelaxLoss retrains
-# these networks after the same number of vulnerable weights is rewound and frozen: in the risky
-# stages alone, or in the other stages alone.
+# **Setup.** CWRF's vulnerability score ranks the weights of ten networks. The most vulnerable
+# weights of the risky stages alone, or of the other stages alone, are rewound and frozen; their
+# number is the same. Then RelaxLoss retrains the other weights.
 #
 # **Controls.**
 #
 # 1. *Stage size*: the share of all weights that lie in a stage. Random weights have this share.
-# 2. *Magnitude*: the same shares for the largest weights.
+# 2. *Magnitude*: the share of the largest weights that lie in a stage.
 # 3. *Nothing rewound*: RelaxLoss retrains all weights, for the same number of epochs.
 # 4. *Early stopping* of ordinary training: two test accuracies are compared at matched AUC of LiRA.
 
@@ -30,7 +30,7 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half
-dev = 300  # samples outside the pool, not used here: the networks are those of `defences`
+dev = 300  # samples outside the pool, not used here; keeps the split of `defences`
 reference = 300  # samples outside the pool, for the score
 test = 600  # test samples
 epochs = 12  # epochs of ordinary training
@@ -44,8 +44,8 @@ balance = 0.5  # CWRF: lambda of the score
 score_steps = 30  # CWRF: updates of the score
 tops = [0.001, 0.01, 0.05]  # shares of the weights that count as most vulnerable
 judged = 0.01  # the share that decides; one of `tops`
-share = 0.02  # share of all weights that is rewound, in either place
-shadows = 10  # networks; each is attacked by the others, less its complement
+share = 0.02  # share of all weights that is rewound, in the risky or in the other stages
+shadows = 10  # networks; the shadow models of one are the others, without its complement
 learnt = 0.6  # least test accuracy of a network that has learnt
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0]  # seed on which the rules were set
@@ -56,26 +56,27 @@ from leak_atlas import audit, lab, recipe, report
 from leak_atlas.engine.selection import highest
 from leak_atlas.localization.score_maps import maps, shares
 
-in_risky = f"share of the top {judged:.0%} of the weights in {risky_from} or later"
+in_risky = f"share that lies in {risky_from} or later"
 matched = "test accuracy at matched AUC of LiRA, mean over strengths"
 claims = report.claims(
     report.Claim(
         "in_risky_stages",
-        f"The {judged:.0%} most vulnerable weights lie in the risky stages more than chance has it",
-        quantity=f"{in_risky}: by vulnerability minus share of all weights there",
+        f"The {judged:.0%} most vulnerable weights lie in the risky stages more often than random "
+        "weights",
+        quantity=f"{in_risky}: {judged:.0%} most vulnerable weights minus all weights",
         above=0.0,
         margin=0.05,
         ours=True,
         control="the size of the stages; paired over networks",
         headline=True,
-        fails=f"The {judged:.0%} most vulnerable weights lie in the risky stages less than "
-        "chance has it",
+        fails=f"The {judged:.0%} most vulnerable weights lie in the risky stages less often than "
+        "random weights",
     ),
     report.Claim(
         "beyond_magnitude",
-        f"The {judged:.0%} most vulnerable weights lie in the risky stages more than the "
-        "largest do",
-        quantity=f"{in_risky}: by vulnerability minus by magnitude",
+        f"The {judged:.0%} most vulnerable weights lie in the risky stages more often than the "
+        f"{judged:.0%} largest weights",
+        quantity=f"{in_risky}: {judged:.0%} most vulnerable minus {judged:.0%} largest weights",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -149,15 +150,16 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Where the most vulnerable weights lie
-# *All weights* is chance: the share of all weights that lie in that part of the network.
+# *Top* is the share of the weights that counts as most vulnerable, or as largest. *All weights* is
+# the share of all weights in that part of the network; random weights have this share.
 
 # %%
 results = comparison.results
-by = {
+scores_by = {
     "vulnerability": [maps(results[step]) for step in study.scores],
     "magnitude": [maps(results[step]) for step in magnitude],
 }
-stages = {name: name.partition(".")[0] for name in by["magnitude"][0]}
+stages = {name: name.partition(".")[0] for name in scores_by["magnitude"][0]}
 parts = list(dict.fromkeys(stages.values()))
 risky = parts[parts.index(risky_from) :]
 
@@ -165,42 +167,42 @@ risky = parts[parts.index(risky_from) :]
 def in_stages(score, top, chosen):
     """The share of the top weights that lie in some stages, of each network."""
     per_network = []
-    for one in score:
-        counted = shares(highest(one, top), stages)
-        whole = sum(part.selected for part in counted)
-        per_network.append(sum(part.selected for part in counted if part.of in chosen) / whole)
+    for network in score:
+        counted = shares(highest(network, top), stages)
+        total = sum(part.selected for part in counted)
+        per_network.append(sum(part.selected for part in counted if part.of in chosen) / total)
     return per_network
 
 
 # %%
 rows = []
 for top in tops:
-    for name, score in by.items():
+    for name, score in scores_by.items():
         for part in parts:
             value = audit.mean_ci(in_stages(score, top, [part]))
             row = {"part": part.replace("stage", "stage "), "weights": name, "value": value}
             rows.append(row | {"top": f"top {top:.1%}"})
 for part in parts:
-    value = audit.mean_ci(in_stages(by["magnitude"], 1.0, [part]))
+    value = audit.mean_ci(in_stages(scores_by["magnitude"], 1.0, [part]))
     row = {"part": part.replace("stage", "stage "), "weights": "all weights", "value": value}
     rows += [row | {"top": f"top {top:.1%}"} for top in tops]
-vulnerable = in_stages(by["vulnerability"], judged, risky)
-largest = in_stages(by["magnitude"], judged, risky)
-size = in_stages(by["magnitude"], 1.0, risky)
+vulnerable = in_stages(scores_by["vulnerability"], judged, risky)
+largest = in_stages(scores_by["magnitude"], judged, risky)
+size = in_stages(scores_by["magnitude"], 1.0, risky)
 report.profile(
     rows,
     hue="weights",
     facet="top",
     reference=None,
-    title=f"{audit.mean_ci(vulnerable).value:.0%} of the {judged:.0%} most vulnerable weights lie "
-    f"in the risky stages, {audit.mean_ci(size).value:.0%} of all weights",
+    title=f"The risky stages contain {audit.mean_ci(vulnerable).value:.0%} of the most vulnerable "
+    f"weights and {audit.mean_ci(size).value:.0%} of all weights",
     xlabel="part of the network",
-    ylabel="share of the chosen weights",
+    ylabel="share of the weights in this part",
 )
 
 # %% [markdown]
-# ## Where to rewind
-# A network that lies lower and more to the right is better.
+# ## Rewinding in the risky stages and in the others
+# The line joins the epochs of ordinary training. The other networks are retrained with RelaxLoss.
 
 # %%
 line = [*comparison.checkpoints[longer], longer]
@@ -220,20 +222,20 @@ report.tradeoff(
     comparison.plane({"ordinary training, by epoch": line, **strengths}, "LiRA"),
     facet=None,
     reference=None,
-    title=f"Rewinding in the risky stages is {effect} than in the others",
+    title=f"At matched AUC, rewinding in the risky stages is {effect} than elsewhere",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
 
 # %%
 rows = []
-for each in strengths.values():
-    for variant in each:
+for same_place in strengths.values():
+    for variant in same_place:
         row = {"rewound": audit.described(variant)}
         row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
         row["test accuracy"] = comparison.accuracy(variant)
         row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
-        row["minus early stopping"] = comparison.early_stopping(variant, "LiRA")
+        row["accuracy minus early stopping"] = comparison.early_stopping(variant, "LiRA")
         rows.append(row)
 report.table(rows, caption=f"Mean over {shadows} networks. Last column: at matched AUC of LiRA")
 
@@ -241,12 +243,12 @@ report.table(rows, caption=f"Mean over {shadows} networks. Last column: at match
 # ## Verdicts
 
 # %%
-usual = comparison.accuracies[ordinary]
+before = comparison.accuracies[ordinary]
 manipulation_checks = {}
 for place, signals in rewound.items():
-    fallen = [float(results[one]["accuracy_test"]) for one in signals]
-    words = f"rewinding in the {place} lowers the test accuracy right after it"
-    manipulation_checks[words] = audit.paired_difference(usual, fallen)
+    after = [float(results[step]["accuracy_test"]) for step in signals]
+    text = f"rewinding in the {place} lowers the test accuracy before retraining"
+    manipulation_checks[text] = audit.paired_difference(before, after)
 report.judge(
     claims,
     in_risky_stages=audit.paired_difference(vulnerable, size),
@@ -261,9 +263,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The risky stages hold most of the weights: the same number of weights is a small part
-# of them and a large part of the others. That the risky stages begin with stage 3 is the choice of
-# `defences`, not a finding on these networks. Intervals cover other networks on the same pool.
+# **Limits.** The risky stages contain most of the weights. The same number of rewound weights is
+# therefore a small part of the risky stages and a large part of the other stages. The first risky
+# stage is the choice of the page `defences`, not a finding on these networks. Intervals cover other
+# networks on the same pool.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

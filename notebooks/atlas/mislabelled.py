@@ -10,19 +10,21 @@
 # # Do mislabelled members stay exposed under every defence?
 #
 # **Question.** The question is ours. A network can fit a wrong label only by memorizing it, so
-# mislabelled members are a worst case. A defence may protect the average member and not these.
+# mislabelled members are a worst case. A defence may protect the average member, but not
+# mislabelled members.
 #
-# **Setup.** Some samples have the label of another class, in all networks alike. About half of
-# them are members of a network. LiRA, RMIA and a threshold on the confidence attack each network;
-# their shadow models are trained with its defence. The leakage is the AUC of the strongest attack:
-# on all samples, or on mislabelled members and mislabelled non-members alone.
+# **Setup.** Some samples have the label of another class, the same label in all networks. About
+# half of these samples are members of a network. LiRA, RMIA and a threshold on the confidence
+# attack each network; shadow models are trained with the same defence. The leakage is the AUC of
+# the strongest attack: on all samples, or on mislabelled members and non-members alone.
 #
 # **Controls.**
 #
-# 1. *Mislabelled non-members*: both groups have wrong labels, so the label alone tells nothing.
+# 1. *Mislabelled non-members*: members and non-members have wrong labels, so a wrong label alone
+#    does not identify a member.
 # 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides whether
 #    a defence is worth its cost): two test accuracies are compared where this AUC is the same.
-# 3. *Pruning in rounds without a defence*: SWMR is compared with it.
+# 3. *Pruning in rounds without a defence* is compared with SWMR.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -32,7 +34,7 @@ model = "resnet10"  # architecture
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half
 dev = 300  # samples outside the pool, not used here
-reference = 300  # samples outside the pool: CWRF's, for its score
+reference = 300  # samples outside the pool, for the score of CWRF
 test = 600  # test samples
 epochs = 12  # epochs of ordinary training, and of every defence from scratch
 retrain_epochs = 10  # epochs after rewinding or pruning
@@ -42,7 +44,7 @@ lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training
 relax = [0.3, 0.6, 0.8]  # RelaxLoss: target losses, nats; the middle one is used
 pads = [1, 2]  # augmentation: padding of the random crop with flips, pixels; the last is used
 sub_models = 3  # SELENA: networks that label the members (its authors: 25)
-leave_out = 1  # SELENA: of these, those that did not see a member (its authors: 10)
+leave_out = 1  # SELENA: of these, how many do not train on a given member (its authors: 10)
 risky_from = "stage3"  # PPTP: first stage that is rewound
 share = 0.05  # CWRF: share of the weights that is rewound
 balance = 0.5  # CWRF: lambda of the score
@@ -51,11 +53,11 @@ sparsity = 0.6  # share of the weights that is pruned
 ppb = [2.0, 4.0]  # PPB: weights; the last is used
 rounds = 2  # WeMem: rounds of pruning, which share `retrain_epochs`
 judges = 16  # WeMem: networks that give the memorization scores
-score_epochs = 8  # WeMem: epochs of each of them
+score_epochs = 8  # WeMem: epochs of each judge
 lambdas = [0.01, 0.1]  # WeMem: lambda_r, weight of the penalty (RMR); the last is used
 window = 12  # WeMem: members of a class in the window (RSW)
 step = 4  # WeMem: ranks by which the window moves in an epoch
-shadows = 10  # networks; each is attacked by the others, less its complement
+shadows = 10  # networks; the shadow models of one are the others, without its complement
 learnt = 0.6  # least test accuracy of a network that has learnt
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0]  # seed on which strengths and rules were chosen
@@ -74,10 +76,10 @@ def beats(name, defences, subject, headline=False):
     """At matched AUC on mislabelled samples, defences are more accurate than early stopping."""
     return report.Claim(
         name,
-        f"At matched AUC on mislabelled samples, {subject} are more accurate than early stopping "
-        "in the mean",
-        fails=f"At matched AUC on mislabelled samples, {subject} are less accurate than early "
-        "stopping in the mean",
+        f"At matched AUC on mislabelled samples, {subject} are on average more accurate than early "
+        "stopping",
+        fails=f"At matched AUC on mislabelled samples, {subject} are on average less accurate than "
+        "early stopping",
         quantity=f"{matched}: mean of {', '.join(defences)} minus early stopping",
         above=0.0,
         margin=0.02,
@@ -158,7 +160,7 @@ variants = {
     in_rounds: study.in_rounds(),
     "SWMR": study.in_rounds(penalty, sliding),
 }
-# ordinary training goes on at a fresh learning rate, as long as the defences that retrain
+# ordinary training goes on for the same number of epochs as the defences that retrain
 longer = f"ordinary training, {epochs} + {retrain_epochs} epochs"
 variants[longer] = study.weights.tuned()
 earlier = {epoch: study.ordinary.at(epoch) for epoch in stops}
@@ -181,7 +183,7 @@ on_wrong = comparison.among(mislabelled).with_strongest("strongest attack")
 
 # %% [markdown]
 # ## Test accuracy and AUC on mislabelled samples
-# Down and right is better. The line joins the epochs of ordinary training.
+# The line joins the epochs of ordinary training.
 
 # %%
 lines = {"ordinary training, by epoch": [*comparison.checkpoints[longer], longer]}
@@ -191,11 +193,12 @@ words = "are significantly more", "are significantly less", "are not significant
 gain = on_wrong.early_stopping(ours, "strongest attack")
 report.tradeoff(
     on_wrong.plane(lines, "strongest attack"),
+    facet=None,
     reference=None,
     title=f"At matched AUC, the papers' own defences {report.effect(gain, *words)} accurate than "
     "early stopping",
     xlabel="test accuracy",
-    ylabel="AUC of the strongest attack on mislabelled samples",
+    ylabel="AUC on mislabelled samples",
 )
 
 # %%
@@ -222,10 +225,10 @@ report.table(
 
 
 # %%
-def fall(judged):
-    """By how much SWMR lowers the AUC of the strongest attack, `(n,)`."""
-    before = judged.measured(in_rounds, "strongest attack")
-    return before - judged.measured("SWMR", "strongest attack")
+def fall(on_samples):
+    """How much SWMR lowers the AUC of the strongest attack on some samples, `(n,)`."""
+    undefended = on_samples.measured(in_rounds, "strongest attack")
+    return undefended - on_samples.measured("SWMR", "strongest attack")
 
 
 more_exposed = {}
@@ -249,16 +252,17 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each epoch of ordinary training is compared with the other epochs in the same way. The true
-# difference is 0; a value above 0 shows by how much the comparison can favour a defence there.
+# Each epoch of ordinary training takes the place of a defence, and is compared with the line
+# through the other epochs. The true difference is 0. A value above 0 shows by how much the
+# comparison can favour a defence there.
 
 # %%
 report.table(on_wrong.placebo("strongest attack"), fold="Early stopping compared with itself")
 
 # %% [markdown]
 # **Limits.** Small networks, few mislabelled samples, one strength of each defence. Intervals
-# cover other networks on the same samples, not other mislabelled samples. A wrong label is
-# drawn at random; labels that people get wrong are harder to notice.
+# cover other networks on the same samples, not other mislabelled samples. Wrong labels are drawn
+# at random; wrong labels given by people are harder to notice.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,20 +7,21 @@
 # ---
 
 # %% [markdown]
-# # Does pruning spare the most vulnerable weights?
+# # Does magnitude pruning keep the most vulnerable weights?
 #
 # **Question.** The question is ours. Magnitude pruning removes the smallest weights; CWRF finds
-# vulnerable weights. Does pruning remove the vulnerable weights? A second question is whether it
-# would protect better if it did.
+# vulnerable weights. Does magnitude pruning keep the vulnerable weights? A second question is
+# whether pruning the vulnerable weights protects better.
 #
-# **Setup.** Ten networks lose the same share of their weights, chosen in different ways, and are
-# fine-tuned for the same number of epochs. All weights of convolutions and of the last layer
-# compete; those of normalisation layers stay. LiRA attacks the networks; shadow models are pruned
-# in the same way.
+# **Setup.** The same share of the weights is pruned by different rules in ten networks. Then the
+# networks are fine-tuned for the same number of epochs. The rules choose among the weights of
+# convolutions and of the last layer. LiRA attacks the networks; shadow models are pruned by the
+# same rule.
 #
 # **Controls.**
 #
-# 1. *Chance*: random weights of the same layers. *Size*: gradients shuffled in each layer.
+# 1. *Chance*: random weights of the same layers. *Size*: gradients are shuffled in each layer, so
+#    that the score of a weight depends on its size alone.
 # 2. *Early stopping* of ordinary training: two test accuracies are compared at matched AUC of LiRA.
 # 3. *Fine-tuning without pruning*, for the same number of epochs.
 
@@ -30,7 +31,7 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half
-dev = 300  # samples outside the pool, not used here: the networks are those of `defences`
+dev = 300  # samples outside the pool, not used here; keeps the split of `defences`
 reference = 300  # samples outside the pool, for the score
 test = 600  # test samples
 epochs = 12  # epochs of ordinary training
@@ -42,7 +43,7 @@ balance = 0.5  # CWRF: lambda of the score
 score_steps = 30  # CWRF: updates of the score
 share = 0.05  # share of the weights that counts as most vulnerable, and that is rewound
 sparsity = 0.6  # share of the weights that is pruned
-shadows = 10  # networks; each is attacked by the others, less its complement
+shadows = 10  # networks; the shadow models of one are the others, without its complement
 learnt = 0.6  # least test accuracy of a network that has learnt
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0]  # seed on which the rules were set
@@ -54,7 +55,7 @@ from leak_atlas.engine.selection import highest, lowest
 from leak_atlas.localization.score_maps import maps, overlap, shuffled_gradients
 
 smallest, least, most = "smallest", "least vulnerable", "most vulnerable"
-first = "rewound, then smallest"
+rewound_first = "rewound, then smallest"
 removed = f"share of the {share:.0%} most vulnerable weights that magnitude pruning removes"
 matched = "test accuracy at matched AUC of LiRA"
 same = "both compared with early stopping; the same share and the same epochs"
@@ -103,8 +104,8 @@ claims = report.claims(
     ),
     report.Claim(
         "rewinding_first",
-        "At matched AUC, magnitude pruning is more accurate if the most vulnerable weights "
-        "are rewound first",
+        "At matched AUC, magnitude pruning is more accurate after rewinding the most vulnerable "
+        "weights than without rewinding",
         quantity=f"{matched}: rewound before pruning minus pruning alone",
         above=0.0,
         margin=0.02,
@@ -137,7 +138,7 @@ pruned = {
     smallest: dense.pruned("L1 unstructured", sparsity),
     least: dense.prune(sparsity, scores, scope="layer", norms=False),
     most: dense.prune(sparsity, scores, scope="layer", norms=False, largest=True),
-    first: reset.pruned("L1 unstructured", sparsity),
+    rewound_first: reset.pruned("L1 unstructured", sparsity),
 }
 ordinary = "ordinary training"
 longer = f"ordinary training, {epochs} + {retrain_epochs} epochs"
@@ -156,8 +157,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## What pruning removes
-# Of the weights with the highest vulnerability, the share that each way of pruning removes. In each
-# layer the same share of the weights is removed.
+# The figure shows the share of the most vulnerable weights that magnitude pruning removes. The same
+# share of each layer is pruned. *Shuffled gradients* is the control of size.
 
 # %%
 results = comparison.results
@@ -209,12 +210,13 @@ report.curves(
     title=f"Magnitude pruning removes {audit.mean_ci(removed_shares).value:.0%} of the {share:.0%} "
     "most vulnerable weights",
     xlabel="share of the weights that counts as most vulnerable",
-    ylabel="share of them that is removed",
+    ylabel="share of these weights that is pruned",
 )
 
 # %% [markdown]
 # ## Accuracy and leakage
-# A network that lies lower and more to the right is better.
+# The line joins the epochs of ordinary training. The other networks are named by the weights that
+# are pruned.
 
 # %%
 line = [*comparison.checkpoints[longer], longer]
@@ -231,7 +233,7 @@ report.tradeoff(
     comparison.plane({"ordinary training, by epoch": line} | {n: [n] for n in pruned}, "LiRA"),
     facet=None,
     reference=None,
-    title=f"Pruning the most vulnerable weights is {effect} than pruning the smallest",
+    title=f"At matched AUC, pruning vulnerable weights is {effect} than pruning small ones",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
@@ -239,13 +241,13 @@ report.tradeoff(
 # %%
 rows = []
 for name in variants:
-    row = {"network": name}
+    row = {"network, or pruned weights": name}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
     row["AUC of LiRA"] = comparison.estimate(name, "LiRA")
-    row["minus early stopping"] = None
+    row["accuracy minus early stopping"] = None
     if name in pruned:
-        row["minus early stopping"] = comparison.early_stopping(name, "LiRA")
+        row["accuracy minus early stopping"] = comparison.early_stopping(name, "LiRA")
     rows.append(row)
 report.table(rows, caption=f"Mean over {shadows} networks. Last column: at matched AUC of LiRA")
 
@@ -254,11 +256,11 @@ report.table(rows, caption=f"Mean over {shadows} networks. Last column: at match
 
 # %%
 manipulation_checks = {}
-usual = comparison.accuracies[ordinary]
-for name, signals in right_after.items():
-    fallen = [float(results[one]["accuracy_test"]) for one in signals]
-    falls = audit.paired_difference(usual, fallen)
-    removed_weights = [float(results[one]["network"]) for one in counted[name]]
+before = comparison.accuracies[ordinary]
+for name, steps in right_after.items():
+    after = [float(results[step]["accuracy_test"]) for step in steps]
+    falls = audit.paired_difference(before, after)
+    removed_weights = [float(results[step]["network"]) for step in counted[name]]
     manipulation_checks[name] = {
         f"{name}: test accuracy falls before fine-tuning": falls,
         f"{name}: {sparsity:.0%} of the weights are removed": min(removed_weights)
@@ -270,11 +272,11 @@ report.judge(
     size_explains=audit.paired_difference(removed_shares, by_size),
     by_vulnerability=gain,
     score_matters=minus(most, least),
-    rewinding_first=minus(first, smallest),
+    rewinding_first=minus(rewound_first, smallest),
     checks={
         "by_vulnerability": manipulation_checks[most] | manipulation_checks[smallest],
         "score_matters": manipulation_checks[most] | manipulation_checks[least],
-        "rewinding_first": manipulation_checks[first] | manipulation_checks[smallest],
+        "rewinding_first": manipulation_checks[rewound_first] | manipulation_checks[smallest],
     },
     regime={
         "member accuracy": comparison.estimate(ordinary, "", "member accuracy"),
@@ -284,9 +286,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One sparsity, one share, small networks. CWRF's score multiplies the gradient with the
-# weight, so a large weight has a high score: control 1 alone would only show that. Rewound weights
-# compete with the others when the smallest are pruned. Intervals cover other networks on the same
-# pool.
+# weight, so a large weight tends to have a high score: the comparison with chance alone shows only
+# this. Pruning the smallest weights may also remove rewound weights. Intervals cover other networks
+# on the same pool.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

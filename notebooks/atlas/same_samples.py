@@ -7,21 +7,22 @@
 # ---
 
 # %% [markdown]
-# # Do all measures expose the same samples?
+# # Do all measures find the same samples exposed?
 #
-# **Question.** The question is ours. Each of the five papers finds the exposed samples, which leak
-# most, by another measure. Do all measures find the same samples?
+# **Question.** The question is ours. Each of the five papers has its own measure of how exposed a
+# sample is. Do all measures find the same samples exposed?
 #
-# **Setup.** All measures rank the same samples. *LiRA*: by how much more often the attack calls a
-# sample a member if the network trained on it. *Memorization score*: how much a network's
-# confidence depends on training with the sample. *Distance*: by how much its features differ
-# between a network that trained on it and one that did not. Each measure is taken twice, on
-# networks that share nothing. Rank correlations are divided by the root of the product of both
-# reliabilities (Spearman 1904): they are *corrected for errors*.
+# **Setup.** All measures rank the same samples. *LiRA*: how much more often the attack calls a
+# sample a member if the network trained on the sample. *Memorization score*: how much a network's
+# confidence depends on training with the sample. *Distance*: how much the sample's features differ
+# between a network that trained on the sample and one that did not. Two disjoint sets of networks
+# give each measure twice; their rank correlation is its *reliability*. Rank correlations of two
+# measures are divided by the root of the product of both reliabilities (Spearman 1904): they are
+# *corrected for errors*.
 #
 # **Controls.**
 #
-# 1. *Other networks*: two measures are compared across networks that share no error.
+# 1. *Other networks*: two measures are compared on different networks, so they share no errors.
 # 2. *Difficulty*: samples are also ranked within strata of equal difficulty.
 # 3. *Class*: samples are also ranked within their class.
 
@@ -31,7 +32,7 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half
-dev = 300  # samples outside the pool, not used here: the networks are those of `defences`
+dev = 300  # samples outside the pool, not used here; keeps the split of `defences`
 reference = 300  # samples outside the pool, not used here
 test = 600  # test samples
 epochs = 12  # epochs of ordinary training
@@ -39,9 +40,9 @@ stops = [1, 2, 3, 4, 5, 6, 8, 10]  # epochs at which LiRA attacks, too
 looks = [3, 6]  # epochs at which final exposure is predicted; among `stops`
 batch = 64  # samples a step
 lr = 0.005  # learning rate of Adam, cosine to 0
-networks = 32  # attacked networks; each half is attacked by itself
+networks = 32  # attacked networks; each half has its own shadow models
 judges = 16  # networks that give memorization score and difficulty
-score_epochs = 8  # epochs of each of them
+score_epochs = 8  # epochs of each judge
 pairs = 12  # pairs of networks (M_all, M_h1) that give the distance of features
 halvings = 4  # random divisions of each kind of networks into halves
 rate = 0.1  # FPR across all samples that sets LiRA's threshold
@@ -59,8 +60,8 @@ import numpy as np
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.localization import disparity, over_time, prediction, trajectories
 
-lira, score, hard = "LiRA", "memorization score", "difficulty"
-early = "epoch of encoding"
+lira, score, difficulty = "LiRA", "memorization score", "difficulty"
+encoding = "epoch of encoding"
 last_stage = "distance in stage 4"
 corrected = "rank correlation over samples, corrected for the errors of both measures"
 claims = report.claims(
@@ -71,7 +72,7 @@ claims = report.claims(
         above=0.8,
         margin=0.1,
         ours=True,
-        control="networks of one measure are none of the other's",
+        control="the two measures come from different networks",
         headline=True,
         fails="LiRA and the memorization score find different samples exposed (rank correlation "
         "below .8)",
@@ -91,7 +92,7 @@ claims = report.claims(
     ),
     report.Claim(
         "beyond_difficulty",
-        "At equal difficulty, LiRA and the distance of features in stage 4 still find the same "
+        "At equal difficulty, LiRA and the distance of features in stage 4 find the same "
         "samples exposed (rank correlation above .2)",
         quantity=f"{corrected}, within strata of difficulty: LiRA with {last_stage}",
         above=0.2,
@@ -102,16 +103,17 @@ claims = report.claims(
     report.Claim(
         "encoded_early",
         "Exposed samples are encoded earlier than others (negative rank correlation)",
-        quantity=f"{corrected}: LiRA with {early}",
+        quantity=f"{corrected}: LiRA with {encoding}",
         below=0.0,
         margin=0.2,
         ours="after Dynamics",
-        control="both on other networks",
+        control="the two measures come from different networks",
     ),
     report.Claim(
         "loss_predicts",
         f"At epoch {looks[-1]}, difficulty predicts final exposure better than LiRA does",
-        quantity=f"rank correlation with final exposure at epoch {looks[-1]}: {hard} minus LiRA",
+        quantity=f"rank correlation with final exposure at epoch {looks[-1]}: {difficulty} minus "
+        "LiRA",
         above=0.0,
         margin=0.1,
         ours=True,
@@ -140,7 +142,7 @@ for halving in ordinary.halvings(halvings):
 # %%
 scores = setup.memorization(judges, schedule=replace(setup.schedule, epochs=score_epochs))
 divisions = [np.random.default_rng(k).permutation(judges) for k in range(halvings)]
-when = [*looks, score_epochs]
+judge_epochs = [*looks, score_epochs]
 
 
 def memorization(chosen, epoch):
@@ -153,7 +155,7 @@ judged = []
 for order in divisions:
     halves = np.array_split(order, 2)
     judged.append([memorization(half, score_epochs) for half in halves])
-whole = {epoch: memorization(range(judges), epoch) for epoch in when}
+by_all = {epoch: memorization(range(judges), epoch) for epoch in judge_epochs}
 probe = recipe.ProbeStudy(
     setup.data, setup.model, replace(setup.schedule, nesterov=True), pool, pairs, seed, precision
 )
@@ -163,15 +165,16 @@ for epoch in [*looks, epochs]:
 comparison = lab.compare(
     {"networks": ordinary},
     {lira: recipe.LiRA()},
-    also=[attacks, judged, whole, distances, recipe.self_audit(ordinary)],
+    also=[attacks, judged, by_all, distances, recipe.self_audit(ordinary)],
 )
 
 # %% [markdown]
 # ## Rank correlations of all measures
 # *Difficulty* is the error of networks that did not train on the sample. These networks, the
-# *judges*, also give the memorization score and are never attacked. *Distance*: M_all trains on all
-# samples, M_h1 on half of them. *Epoch of encoding* is when a sample first has half of its final
-# exposure by LiRA. Measures on which two halves of the networks do not agree are left out.
+# *judges*, also give the memorization score and are never attacked. *Distance* compares M_all,
+# which trains on all samples, with M_h1, which trains on half of them. *Epoch of encoding* is when
+# a sample first has half of its final exposure by LiRA. A measure is left out if two halves of the
+# networks do not agree on it.
 
 # %%
 results = comparison.results
@@ -181,19 +184,19 @@ def by_lira(half):
     """Final exposure and epoch of encoding of each sample, from one half of the networks."""
     path = trajectories.plane(over_time.read(results, half), rate, "fitted")
     reached = trajectories.encoding_epoch(path, np.array(checkpoints))
-    return {lira: trajectories.advantage(path)[-1], early: audit.filled(reached)}
+    return {lira: trajectories.advantage(path)[-1], encoding: audit.filled(reached)}
 
 
 def by_judges(step):
     """Memorization score and difficulty of each sample."""
-    return {score: results[step]["score"], hard: -results[step]["outside"]}
+    return {score: results[step]["score"], difficulty: -results[step]["outside"]}
 
 
 def by_pairs(chosen, epoch):
     """Distance of each sample's features in each stage."""
     stored = [results[distances[epoch][k]] for k in chosen]
-    memory = disparity.memory_of_samples(stored)
-    return {name: audit.filled(each) for name, each in zip(stored[0].parts, memory, strict=True)}
+    by_part = zip(stored[0].parts, disparity.memory_of_samples(stored), strict=True)
+    return {part: audit.filled(values) for part, values in by_part}
 
 
 # %%
@@ -215,45 +218,45 @@ for both in divided:
     halves.append([list(in_order(exposures)) for exposures in both])
 
 # %%
-final = results[whole[score_epochs]]
+final = results[by_all[score_epochs]]
 signals = results[ordinary.signals()[0]]
 labels = signals["labels"][np.isin(signals["index"], final["index"])]
 order = np.argsort(np.argsort(-final["outside"]))
 stratum = order * strata // pool
-everyone = audit.disattenuated(names, halves)
+overall = audit.disattenuated(names, halves)
 in_class = audit.disattenuated(names, halves, labels)
 in_stratum = audit.disattenuated(names, halves, stratum)
 points = []
 others = [name for name in names if name != lira]
-kinds = {"all samples": everyone, "within classes": in_class, "equal difficulty": in_stratum}
+kinds = {"all samples": overall, "within classes": in_class, "equal difficulty": in_stratum}
 for kind, matrix in kinds.items():
     for name in others:
         points.append({"setting": name, "ranks": kind, "value": matrix.of(lira, name)})
 reliable = [row for row in points if row["value"].resolved] or points
-by_score = everyone.of(lira, score)
+by_score = overall.of(lira, score)
 report.against_paper(
     reliable,
     hue="ranks",
-    title=f"LiRA and the memorization score agree at {by_score.value:.2f}",
-    xlabel="rank correlation with exposure to LiRA, corrected for errors",
+    title=f"LiRA and the memorization score have a rank correlation of {by_score.value:.2f}",
+    xlabel="rank correlation with exposure by LiRA, corrected for errors",
 )
 
 # %%
 rows = []
 for name in names:
-    row = {"measure": name, "reliability": everyone.reliability(name)}
-    for other in (lira, score, hard):
-        row[f"with {other}"] = everyone.of(name, other) if name != other else None
+    row = {"measure": name, "reliability": overall.reliability(name)}
+    for other in (lira, score, difficulty):
+        row[f"with {other}"] = overall.of(name, other) if name != other else None
     rows.append(row)
 report.table(
     rows,
-    caption="Rank correlations, corrected for errors. Reliability: of two halves of the networks",
+    caption="Rank correlations, corrected for errors; reliability is not corrected",
     fold="Correlations of all measures",
 )
 
 # %% [markdown]
-# ## Who predicts the final exposure early, and at what cost?
-# Final exposure is LiRA's on one half of the networks; no signal uses these networks. The
+# ## Which signal predicts the final exposure early, and at what cost?
+# LiRA gives the final exposure on one half of the networks; no signal uses this half. These
 # correlations are not corrected for errors.
 
 # %%
@@ -265,11 +268,11 @@ for pair in attacks:
         chosen = {epoch: half[epoch] for epoch in moments}
         both.append(over_time.read(results, chosen))
     scores_of_halves.append(both)
-known = [results[whole[epoch]] for epoch in when]
+known = [results[by_all[epoch]] for epoch in judge_epochs]
 stage_4 = [by_pairs(range(pairs), epoch)["stage4"] for epoch in moments]
 early_signals = {
-    hard: np.array([-one["outside"] for one in known]),
-    score: np.array([one["score"] for one in known]),
+    difficulty: np.array([-result["outside"] for result in known]),
+    score: np.array([result["score"] for result in known]),
     last_stage: np.array(stage_4),
 }
 foresight = prediction.foresight(scores_of_halves, early_signals, final["index"], rule=rate)
@@ -278,24 +281,24 @@ foresight = prediction.foresight(scores_of_halves, early_signals, final["index"]
 half_pool = pool / 2
 visits = {  # samples that one epoch of all networks behind a signal visits
     "attack": networks / 2 * half_pool,
-    hard: sum(state.members for state in scores.models),
+    difficulty: sum(state.members for state in scores.models),
     score: sum(state.members for state in scores.models),
     last_stage: pairs * (pool + half_pool),
 }
 points = []
 rows = []
-for name, each in foresight.items():
+for name, forecast in foresight.items():
     label = lira if name == "attack" else name
     for at, epoch in enumerate(moments):
-        own_epoch = when[at] if name in (hard, score) else epoch
+        own_epoch = judge_epochs[at] if name in (difficulty, score) else epoch
         cost = visits[name] * own_epoch / (half_pool * epochs)
-        points.append({"signal": label, "cost": cost, "value": each.correlation[at]})
+        points.append({"signal": label, "cost": cost, "value": forecast.correlation[at]})
         row = {"signal": label, "until epoch": own_epoch, "cost": round(cost, 1)}
-        row["rank correlation"] = each.correlation[at]
+        row["rank correlation"] = forecast.correlation[at]
         row["LiRA until epoch"] = epoch  # the judges' last epoch is compared with LiRA's last
-        row["minus LiRA"] = each.beyond_attack[at]
+        row["minus LiRA"] = forecast.beyond_attack[at]
         rows.append(row)
-beyond = foresight[hard].beyond_attack[len(looks) - 1]
+beyond = foresight[difficulty].beyond_attack[len(looks) - 1]
 effect = report.effect(beyond, "better", "worse", "not significantly better")
 report.curves(
     points,
@@ -317,13 +320,13 @@ report.table(
 # ## Verdicts
 
 # %%
-agree = {"halves of the networks agree on LiRA": everyone.reliability(lira)}
+agree = {"halves of the networks agree on LiRA": overall.reliability(lira)}
 report.judge(
     claims,
     memorized=by_score,
-    features=everyone.of(lira, last_stage),
+    features=overall.of(lira, last_stage),
     beyond_difficulty=in_stratum.of(lira, last_stage),
-    encoded_early=everyone.of(lira, early),
+    encoded_early=overall.of(lira, encoding),
     loss_predicts=beyond,
     checks={claim.name: agree for claim in claims},
     regime={
@@ -333,10 +336,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Intervals are about other samples and the errors that networks make on each sample
-# alone, not about what a network does to all samples. Networks that train on a sample are nearly
-# always right about it, so the memorization score is nearly the difficulty. M_all trains on twice
-# as many samples as an attacked network. A judge has 8 epochs, an attacked network 12.
+# **Limits.** The intervals cover the choice of samples and each sample's own errors, not errors
+# that a network makes on all samples together. A network is nearly always right about a sample that
+# it trains on, so the memorization score is nearly the difficulty. M_all trains on twice the number
+# of samples of an attacked network. A judge trains for fewer epochs than an attacked network.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

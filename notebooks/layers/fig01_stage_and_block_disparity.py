@@ -10,7 +10,7 @@
 # # Is the disparity of a ResNet largest in stage 4?
 #
 # **The paper.** Fang & Kim (2026), Fig. 1: "the disparity abruptly starts in stage 4" (section
-# 3.3), and grows there from block to block.
+# 3.3). In stage 4, the disparity grows from block to block.
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
 # For each sample and stage we measure the distance between the features of M_all and of M_h1. The
@@ -20,7 +20,7 @@
 # **Controls.**
 #
 # 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
+# 2. *Two seeds* (grey): two networks M_all that differ only in their seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -61,14 +61,13 @@ claims = report.claims(
     ),
     report.Claim(
         "stage_3_by_direction",
-        "Measured by direction, stage 3 already separates unseen from seen samples",
-        fails="Measured by direction, features of unseen samples are closer than those of seen "
-        "samples in stage 3",
+        "By direction, unseen samples already have a larger distance than seen ones in stage 3",
+        fails="By direction, unseen samples have a smaller distance than seen ones in stage 3",
         quantity="AUC of stage 3 by direction (1 − cosine)",
         above=0.5,
         margin=0.02,
         ours="our control",
-        control="does not depend on the features' length; two seeds on the same data",
+        control="distance that ignores the length of features; two seeds on the same data",
         headline=True,
     ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
@@ -91,33 +90,33 @@ comparison = lab.probe({model: study.probes}, parts="blocks")
 
 # %% [markdown]
 # ## Distances in one pair of networks (Fig. 1)
-# Each panel shows distances between the features of M_all and M_h1. Above it stands the mean AUC
-# over all pairs: 0.5 means no disparity.
+# Each panel shows the distances of all samples in the first pair. Above each panel stands the mean
+# AUC over all pairs: 0.5 means no disparity. The title refers to all pairs.
 
 # %%
 blocks = [part for part in comparison.parts if part.startswith("stage4")]
 shown = [*comparison.before("stage4"), *blocks]
-names = {}
+labels = {}
 for part in shown:
     stage = part.split(".")[0].replace("stage", "stage ")
     block = f", block {blocks.index(part) + 1}" if part in blocks else ""
-    names[part] = f"{stage}{block}"
+    labels[part] = f"{stage}{block}"
 panels = comparison.histograms(shown)
 notes = {}
 for part in shown:
-    notes[names[part]] = f"mean AUC {comparison.auc(model, part).value:.2f}"
+    notes[labels[part]] = f"mean AUC {comparison.auc(model, part).value:.2f}"
 last = comparison.stages[-1]
-shows = report.effect(
+is_larger = report.effect(
     comparison.lead(last),
     "is significantly larger",
     "is significantly smaller",
     "is not significantly larger",
 )
 report.histograms(
-    {names[part]: panel for part, panel in panels.items()},
-    ("seen by both", "seen only by M_all"),
+    {labels[part]: panel for part, panel in panels.items()},
+    ("seen samples (by both)", "unseen samples (only by M_all)"),
     notes,
-    title=f"The disparity of stage 4 {shows} than those of stages 1 to 3",
+    title=f"The disparity of stage 4 {is_larger} than those of stages 1 to 3",
     xlabel="Euclidean distance between the features of M_all and M_h1, first pair",
 )
 
@@ -126,20 +125,20 @@ report.histograms(
 # The *disparity* of a stage is the distance of its AUC from the dotted line.
 
 # %%
-third = comparison.stages[2]
-by_direction = comparison.auc(model, third, "direction")
+stage_3 = comparison.stages[2]
+by_direction = comparison.auc(model, stage_3, "direction")
 measures = ("euclidean", "direction")
-words = ("significantly above", "significantly below", "not significantly above")
-side = report.effect(by_direction, *words, border=0.5)
+phrases = ("significantly above", "significantly below", "not significantly above")
+side = report.effect(by_direction, *phrases, border=0.5)
 rows, chance = comparison.rows(measures, shown), comparison.floor_rows(measures, shown)
 for row in [*rows, *chance]:
-    row["part"] = names[row["part"]]
+    row["part"] = labels[row["part"]]
 report.profile(
     rows,
     facet="measure",
     floor=chance,
     hatch_from="stage 4",
-    title=f"Measured by direction, the AUC of stage 3 is {side} 0.5",
+    title=f"By direction, the AUC of stage 3 is {side} 0.5",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -147,21 +146,19 @@ report.profile(
 # ## Verdicts
 
 # %%
-grown = comparison.lead(blocks[-1], others=blocks[:1])
 report.judge(
     claims,
     **comparison.onset(last),
-    grows_inside=grown,
+    grows_inside=comparison.lead(blocks[-1], others=blocks[:1]),
     stage_3_by_direction=by_direction,
     regime=comparison.regime(),
 )
 
 # %% [markdown]
-# **Limits.** ResNet18 has two blocks in stage 4, the paper's ResNet152 three. "A disparity below
-# 0.04" allows a small disparity, so stage 3 can also differ significantly from 0.5 by direction. A
-# disparity shows where members can be recognized, not which weights store them: see the page
-# `own03_planted_memory`. The page `fig10_resnet_depth` uses the same networks and is no independent
-# evidence.
+# **Limits.** ResNet18 has two blocks in stage 4, the paper's ResNet152 three. The claim on stages 1
+# to 3 uses the Euclidean distance, the claim on stage 3 the direction. A disparity shows where
+# members can be recognized, not which weights store them: see the page `own03_planted_memory`. The
+# page `fig10_resnet_depth` uses the same networks, so it adds no independent evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

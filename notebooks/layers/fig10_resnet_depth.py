@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity of ResNets of any depth begin in stage 4?
+# # Is the disparity of ResNets largest in stage 4 at any depth?
 #
 # **The paper.** Fang & Kim (2026), Fig. 10: "ResNet never shows privacy risks before the 4th stage"
 # (section 3.3).
@@ -20,7 +20,7 @@
 # **Controls.**
 #
 # 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
+# 2. *Two seeds* (grey): two networks M_all that differ only in their seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -28,7 +28,7 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 models = ["resnet10", "resnet18"]  # shallowest first (paper: resnet18, 34, 50, 101, 152)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4)
-pool = 600  # samples of M_all (paper: 100,000)
+pool = 600  # samples that M_all trains on (paper: 100,000)
 epochs = 12  # epochs (paper: not stated)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
@@ -64,7 +64,7 @@ claims = report.claims(
         above=0.0,
         margin=0.02,
         ours="our control",
-        control="does not depend on the length of the features",
+        control="distance that ignores the length of features",
         headline=True,
     ),
     report.Claim(
@@ -74,7 +74,7 @@ claims = report.claims(
         below=0.04,
         margin=0.04,
         ours="our control",
-        control="does not depend on the length of the features",
+        control="distance that ignores the length of features",
     ),
     report.Claim(
         "deeper_leaks",
@@ -93,8 +93,8 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage for all depths (Fig. 10)
-# The *disparity* of a stage is the distance of its AUC from the dotted line. The title is that of
-# the Euclidean distance.
+# The *disparity* of a stage is the distance of its AUC from the dotted line. The title refers to
+# the Euclidean distance. By direction, stage 3 is above chance, too, in `quick`.
 
 # %%
 schedule = Schedule(
@@ -113,21 +113,22 @@ for name in models:
 comparison = lab.probe(variants, {"confidence": Threshold()})
 
 # %%
-both = ("euclidean", "direction")
-words = ("significantly larger", "significantly smaller", "not significantly larger")
-begins = report.effect(comparison.lead("stage4"), *words)
+measures = ("euclidean", "direction")
+phrases = ("significantly larger", "significantly smaller", "not significantly larger")
+larger = report.effect(comparison.lead("stage4"), *phrases)
 report.profile(
-    comparison.rows(both),
+    comparison.rows(measures),
     hue="variant",
     facet="measure",
-    floor=comparison.floor_rows(both),
+    floor=comparison.floor_rows(measures),
     hatch_from="stage4",
-    title=f"The disparity of stage 4 is {begins} than those of stages 1 to 3",
+    title=f"The disparity of stage 4 is {larger} than those of stages 1 to 3",
     ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
-# ## Fit, AUC and attack of each depth
+# ## Accuracy, AUC and attack of each depth
+# The folded table shows that networks of all depths fit the members and leak to the attack.
 
 # %%
 whole, half = comparison.whole, comparison.half
@@ -161,9 +162,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** From ResNet10 to ResNet18 every stage grows by one block; the paper's deeper networks
+# **Limits.** From ResNet10 to ResNet18 every stage grows by one block. The paper's deeper networks
 # grow mostly in stage 3. The page `fig01_stage_and_block_disparity` uses some of these networks. It
-# asks whether stage 3 has any disparity by direction; this page asks whether that disparity is
+# asks whether stage 3 has any disparity by direction. This page asks whether that disparity is
 # below 0.04. A disparity shows where members can be recognized, not which weights store them.
 
 # %%

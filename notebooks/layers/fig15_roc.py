@@ -15,13 +15,13 @@
 #
 # **Setup.** PPTP rewinds the risky stages of an ordinary network (those with a disparity in the
 # paper), retrains them with a defence, and freezes earlier stages. The defences are RelaxLoss
-# (holds the loss near a target) and Adv-Reg (trains against an attack network). Each trains
-# networks *from scratch* or *inside PPTP*, at the same strength.
+# (keeps the loss near a target) and Adv-Reg (trains against an attack network). Each defence
+# trains networks *from scratch* and *inside PPTP*, at the same strength.
 #
 # **Controls.**
 #
-# 1. *Early stopping*: ordinary training of fewer epochs, at *matched AUC*. Test accuracies are
-#    compared where RMIA has the same AUC.
+# 1. *Early stopping*: ordinary training of fewer epochs, at *matched AUC* (test accuracies are
+#    compared where RMIA has the same AUC).
 # 2. *RMIA*, a stronger attack than those of the paper.
 
 # %% tags=["parameters"]
@@ -31,7 +31,7 @@ model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer (paper: not stated)
 pool = 600  # samples from which each network draws half (paper: not stated)
-dev = 300  # samples outside the pool, unused here: they keep the networks those of Fig. 14
+dev = 300  # samples outside the pool, unused here; as on the page of Fig. 14, to share networks
 reference = 300  # samples outside the pool that Adv-Reg calls non-members (paper: not stated)
 test = 600  # test samples (paper: not stated)
 risky_from = "stage4"  # first rewound stage (paper, Tab. 6: stage4 on TinyImageNet)
@@ -46,7 +46,7 @@ batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
 lr = 0.005  # learning rate, cosine to 0, at the start of each training (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-shadows = 10  # networks; each is attacked by the others, less its complement (paper: 3 runs)
+shadows = 10  # networks; shadow models of each: the others but its complement (paper: 3 runs)
 learnt = 0.6  # least test accuracy of ordinary networks that have learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -87,9 +87,9 @@ def accuracy_claim(name, defence):
 claims = report.claims(
     report.Claim(
         "comparable_privacy",
-        "Inside PPTP, the AUC of the paper's attacks is less than 0.02 higher than from scratch",
-        fails="Inside PPTP, the AUC of the paper's attacks is more than 0.02 higher than from "
-        "scratch",
+        "Training a defence inside PPTP raises the mean AUC of four attacks by less than 0.02",
+        fails="Training a defence inside PPTP raises the mean AUC of four attacks by more than "
+        "0.02",
         quantity="AUC, mean over four attacks and two defences: inside PPTP minus from scratch",
         below=0.02,
         margin=0.02,
@@ -110,7 +110,8 @@ claims
 
 # %% [markdown]
 # ## ROC curves of RMIA (Fig. 15)
-# The curves are means over the targets. The bands are pointwise 95 % intervals.
+# The curves are means over the targets. The bands are pointwise 95 % intervals: they are valid for
+# each point, not for a whole curve.
 
 # %%
 augmentation = Augment(augment) if augment else None
@@ -199,21 +200,21 @@ report.table(rows, caption=f"Mean over {shadows} targets", fold="All networks")
 # ## Verdicts
 
 # %%
-ones, others, manipulation_checks = [], [], {}
+inside_pairs, scratch_pairs, manipulation_checks = [], [], {}
 for defence in defences:
-    ones += [((defence, inside), name) for name in signals]
-    others += [((defence, scratch), name) for name in signals]
-    lower = comparison.contrast(plain, (defence, inside), "confidence")
+    inside_pairs += [((defence, inside), name) for name in signals]
+    scratch_pairs += [((defence, scratch), name) for name in signals]
+    reduction = comparison.contrast(plain, (defence, inside), "confidence")
     manipulation_checks[defence] = {
-        f"{defence} inside PPTP should lower the AUC of the confidence attack": lower
+        f"{defence} inside PPTP should lower the AUC of the confidence attack": reduction
     }
 both = manipulation_checks["RelaxLoss"] | manipulation_checks["Adv-Reg"]
 more_accurate = {d: comparison.accuracy_difference((d, inside), (d, scratch)) for d in defences}
 
 # %%
-privacy = comparison.mean_contrast(ones, others, "auc")
-words = "significantly above 0", "significantly below 0", "not significantly different from 0"
-notes = {"comparable_privacy": f"the mean difference is {report.effect(privacy, *words)}"}
+privacy = comparison.mean_contrast(inside_pairs, scratch_pairs, "auc")
+phrases = "significantly above 0", "significantly below 0", "not significantly different from 0"
+notes = {"comparable_privacy": f"the mean difference is {report.effect(privacy, *phrases)}"}
 for name, change in zip(("relax_accuracy", "adv_accuracy"), changes, strict=True):
     notes[name] = report.listed({"AUC of RMIA: inside PPTP minus from scratch": change})
 report.judge(
@@ -238,8 +239,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** A defence inside PPTP has fewer epochs, so the same strength changes a network less.
 # Such a network can be more accurate and leak more. The page `fig14_defences_tinyimagenet` compares
-# at matched AUC, over several strengths. The bands hold for each point, not for a whole curve. The
-# paper's fifth attack, a neural network, is not run.
+# at matched AUC, over several strengths. The paper's fifth attack, a neural network, is not run.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -12,11 +12,11 @@
 # **The paper.** Fang & Kim (2026), Fig. 16: "memory and time costs, evaluated on NVIDIA Tesla V100,
 # clearly decrease after PPTP is applied" (section 5.2.3).
 #
-# **Setup.** The defence RelaxLoss trains networks *from scratch*, or *inside PPTP*: the risky
-# stages of an ordinary network (those with a disparity in the paper) are rewound and retrained;
-# earlier stages are frozen and need no backward pass. We count operations and bytes instead of
-# seconds. A network is *accurate* once its test accuracy stays above 95 % of the final test
-# accuracy of RelaxLoss from scratch.
+# **Setup.** The defence RelaxLoss trains networks *from scratch* or *inside PPTP*. PPTP rewinds and
+# retrains the risky stages of an ordinary network (those with a disparity in the paper). It freezes
+# earlier stages, which need no backward pass. We count operations and bytes instead of seconds. A
+# network is *accurate* once its test accuracy stays at 95 % or more of the final test accuracy of
+# the network that RelaxLoss trains from scratch on the same members.
 #
 # **Controls.**
 #
@@ -30,7 +30,7 @@ model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer (paper: not stated)
 pool = 600  # samples from which each network draws half (paper: not stated)
-dev = 300  # samples outside the pool, unused here: they keep the networks those of Fig. 13
+dev = 300  # samples outside the pool, unused here; as on the page of Fig. 13, to share networks
 reference = 300  # samples outside the pool, unused here
 test = 600  # test samples (paper: not stated)
 risky_from = "stage3"  # first rewound stage (paper, Tab. 6: stage3 on CIFAR-100)
@@ -41,9 +41,9 @@ batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
 lr = 0.005  # learning rate, cosine to 0, at the start of each training (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-pad = 2  # the same in the trainings whose operations are counted
-networks = 10  # whose accuracy is followed (paper: 3 runs)
-level = 0.95  # accurate: this share of what RelaxLoss from scratch reaches in the end (ours)
+pad = 2  # padding of the random crop in the trainings whose operations are counted
+networks = 10  # networks of each training (paper: 3 runs)
+level = 0.95  # accurate: this share of the final test accuracy of RelaxLoss from scratch (ours)
 learnt = 0.6  # least test accuracy of ordinary networks that have learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -62,10 +62,10 @@ same = "the same network, counted with the same batches"
 claims = report.claims(
     report.Claim(
         "operations",
-        "Inside PPTP, RelaxLoss needs fewer operations until a network is accurate than "
-        "from scratch",
-        fails="Inside PPTP, RelaxLoss needs more operations until a network is accurate than "
-        "from scratch",
+        "RelaxLoss needs fewer operations inside PPTP than from scratch until a network is "
+        "accurate",
+        fails="RelaxLoss needs more operations inside PPTP than from scratch until a network is "
+        "accurate",
         quantity=f"operations {until}: inside PPTP divided by from scratch",
         below=1.0,
         margin=0.2,
@@ -77,8 +77,8 @@ claims = report.claims(
     ),
     report.Claim(
         "whole_bill",
-        "Together with ordinary training, PPTP needs fewer operations than RelaxLoss from scratch",
-        fails="Together with ordinary training, PPTP needs more operations than RelaxLoss from "
+        "Ordinary training and PPTP together need fewer operations than RelaxLoss from scratch",
+        fails="Ordinary training and PPTP together need more operations than RelaxLoss from "
         "scratch",
         quantity=f"operations {until}: ordinary training and PPTP, divided by from scratch",
         below=1.0,
@@ -89,7 +89,7 @@ claims = report.claims(
     ),
     report.Claim(
         "memory",
-        "Inside PPTP, RelaxLoss stores fewer bytes for the backward pass than from scratch",
+        "RelaxLoss stores fewer bytes for the backward pass inside PPTP than from scratch",
         quantity="bytes for the backward pass of a step: inside PPTP divided by from scratch",
         below=1.0,
         paper="Fig. 16",
@@ -99,7 +99,7 @@ claims = report.claims(
     ),
     report.Claim(
         "half_the_epochs",
-        "Inside PPTP, a network is accurate after less than half of the epochs from scratch",
+        "A network is accurate inside PPTP after less than half as many epochs as from scratch",
         quantity=f"epochs {until}: inside PPTP minus half of those from scratch",
         below=0.0,
         margin=1.5,
@@ -123,7 +123,7 @@ claims
 
 # %% [markdown]
 # ## Accuracy by counted operations (Fig. 16)
-# The axis counts the operations of all epochs so far, for one network. The dotted line includes
+# The axis counts the operations of all epochs so far, for one network. The rightmost curve includes
 # ordinary training.
 
 # %%
@@ -168,63 +168,65 @@ comparison = lab.compare(variants, {}, checkpoints=every_epoch, also=cost)
 
 # %%
 counts = comparison.results[cost]
-of_epoch, kept = {}, {}
-for place, variant in enumerate(variants):
-    of_epoch[variant] = float(counts["flops"][place])
-    kept[variant] = float(counts["saved_bytes"][place])
+flops_per_epoch, saved_bytes = {}, {}
+for index, variant in enumerate(variants):
+    flops_per_epoch[variant] = float(counts["flops"][index])
+    saved_bytes[variant] = float(counts["saved_bytes"][index])
 accuracy = {}  # (epochs, networks)
 for variant in variants:
-    course = [*comparison.checkpoints[variant], variant]
-    accuracy[variant] = np.array([comparison.accuracies[one] for one in course])
-goal = level * accuracy[scratch][-1]
+    trajectory = [*comparison.checkpoints[variant], variant]
+    accuracy[variant] = np.array([comparison.accuracies[checkpoint] for checkpoint in trajectory])
+goal = level * accuracy[scratch][-1]  # one for each network
 with_ordinary = f"{inside}, {plain} included"
-before = {scratch: 0, inside: 0, with_ordinary: epochs * of_epoch[plain]}
+ordinary_flops = epochs * flops_per_epoch[plain]
+earlier_flops = {scratch: 0, inside: 0, with_ordinary: ordinary_flops}
 
 
 def epochs_needed(variant):
-    """Epochs after which each network stays accurate; one more than it has if it never does."""
+    """Epochs until each network stays accurate; one more than its training if it never does."""
     number = np.arange(1, 1 + len(accuracy[variant]))[:, None]
     return 1 + np.where(accuracy[variant] < goal, number, 0).max(axis=0)
 
 
 def operations(variant):
     """Operations until each network is accurate."""
-    return epochs_needed(variant) * of_epoch[variant]
+    return epochs_needed(variant) * flops_per_epoch[variant]
 
 
 # %%
 ratio = audit.mean_ci(operations(inside) / operations(scratch))
-whole = operations(inside) + epochs * of_epoch[plain]
-bill = audit.mean_ci(whole / operations(scratch))
+total = operations(inside) + ordinary_flops
+total_ratio = audit.mean_ci(total / operations(scratch))
 rows = []
-for name, earlier in before.items():
+for name, earlier in earlier_flops.items():
     variant = scratch if name == scratch else inside
-    for epoch, each in enumerate(accuracy[variant], start=1):
-        done = (earlier + epoch * of_epoch[variant]) / 1e9
-        rows.append({"GFLOP": done, "training": name, "value": audit.mean_ci(each)})
+    for epoch, accuracies in enumerate(accuracy[variant], start=1):
+        gflop = (earlier + epoch * flops_per_epoch[variant]) / 1e9
+        rows.append({"GFLOP": gflop, "training": name, "value": audit.mean_ci(accuracies)})
 report.curves(
     rows,
     "GFLOP",
     hue="training",
     reference=float(goal.mean()),
     reference_label="level of an accurate network, mean",
-    title=f"PPTP needs {ratio.value:.2f} times as many operations as training from scratch, "
-    f"{bill.value:.2f} times with ordinary training",
+    title=f"PPTP needs {ratio.value:.2f} times the operations of training from scratch, "
+    f"{total_ratio.value:.2f} times with ordinary training",
     xlabel="counted operations of a training, GFLOP",
     ylabel="test accuracy",
 )
 
 # %% [markdown]
 # ## Epochs, operations and bytes of each training
-# A network that never stays accurate counts with one epoch more than its training has.
+# A network that never stays accurate counts with one epoch more than its training has. This is a
+# lower bound of its cost.
 
 # %%
 rows = []
 for variant in variants:
     row = {"training": variant}
     row["epochs until accurate"] = audit.mean_ci(epochs_needed(variant))
-    row["GFLOP an epoch"] = of_epoch[variant] / 1e9
-    row["MB for backward pass"] = kept[variant] / 1e6
+    row["GFLOP an epoch"] = flops_per_epoch[variant] / 1e9
+    row["MB for backward pass"] = saved_bytes[variant] / 1e6
     row["test accuracy"] = comparison.accuracy(variant)
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     rows.append(row)
@@ -237,9 +239,9 @@ report.table(rows, caption=caption, fold="Each training")
 # %%
 manipulation_checks = {}
 for variant in (scratch, inside):
-    lower = comparison.contrast(plain, variant, metric="member accuracy")
-    manipulation_checks[f"{variant} should lower the accuracy on members"] = lower
-share = kept[inside] / kept[scratch]
+    reduction = comparison.contrast(plain, variant, metric="member accuracy")
+    manipulation_checks[f"{variant} should lower the accuracy on members"] = reduction
+share = saved_bytes[inside] / saved_bytes[scratch]
 half = epochs_needed(scratch) / 2
 never = {v: int((epochs_needed(v) > lengths[v]).sum()) for v in (inside, scratch)}
 missed = f"{never[inside]} inside PPTP, {never[scratch]} from scratch"
@@ -248,7 +250,7 @@ report.judge(
     claims,
     notes={"operations": note},
     operations=ratio,
-    whole_bill=bill,
+    whole_bill=total_ratio,
     memory=audit.Estimate(share, share, share),
     half_the_epochs=audit.paired_difference(epochs_needed(inside), half),
     not_short_schedule=comparison.accuracy_difference(inside, short),
@@ -261,8 +263,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Counted operations are not seconds: small networks spend much time on other work.
-# Where an ordinary network exists already, its training costs nothing more. This page does not
-# compare privacy: see the pages `fig13_tab06_defences_cifar100` and `fig15_roc`.
+# A network that never stays accurate counts with too low a cost, which favours the training with
+# more such networks. This page does not compare privacy: see the pages
+# `fig13_tab06_defences_cifar100` and `fig15_roc`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

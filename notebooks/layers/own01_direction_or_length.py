@@ -7,23 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Do unseen samples differ more by direction than by length of features?
+# # Does direction contribute more than length to the distance of unseen samples?
 #
 # **Our question** about PPTP's measure, the Euclidean distance between the features of two networks
 # (section 3.2).
 #
-# **Setup.** M_all trains on a pool of samples, M_h1 on half of it, both from the same initial
-# weights. For each sample and stage we measure the distance between the features of M_all and of
-# M_h1. It is larger for *unseen* samples, which only M_all saw, than for *seen* samples, which both
-# saw. We split this *gap* into parts due to the direction and to the length of features. The
-# *disparity* of a stage is |AUC − 0.5|: the AUC says how well a distance separates unseen from seen
-# samples.
+# **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
+# For each sample and stage we measure the distance between the features of M_all and of M_h1.
+# *Unseen* samples, which only M_all saw, have a larger distance than *seen* samples, which both
+# networks saw. We split this *gap* into parts due to the direction and to the length of features.
+# The AUC of a stage says how well a distance separates unseen from seen samples. The *disparity* of
+# a stage is |AUC − 0.5|.
 #
 # **Controls.**
 #
-# 1. *Rotation*: the features of M_h1 are first rotated as close to those of M_all as possible. The
-#    same features can stand in other channels, and a rotation removes this difference.
-# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
+# 1. *Rotation*: the features of M_h1 are rotated as close to those of M_all as possible. This
+#    removes a difference that only comes from the same features in other channels.
+# 2. *Two seeds* (grey): two networks M_all that differ only in their seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -32,7 +32,7 @@ model = "resnet10"  # architecture
 width = 8  # channels of stage 1
 stem = "conv3"  # first layer
 pool = 600  # samples on which M_all trains
-epochs = 12  # of each training
+epochs = 12  # epochs of each training
 batch = 64  # samples a step
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9
 lr = 0.005  # learning rate, cosine to 0
@@ -54,9 +54,9 @@ paired = "the same samples; paired over pairs of networks"
 claims = report.claims(
     report.Claim(
         "direction_more",
-        "In stage 4, unseen samples differ more by the direction of their features than by length",
-        fails="In stage 4, unseen samples differ less by the direction of their features than by "
-        "length",
+        "In stage 4, direction contributes more than length to the distance gap of unseen samples",
+        fails="In stage 4, direction contributes less than length to the distance gap of unseen "
+        "samples",
         quantity="contribution to the gap in stage 4, as share of the mean squared distance: "
         "direction minus length",
         above=0.0,
@@ -67,8 +67,8 @@ claims = report.claims(
     ),
     report.Claim(
         "not_rotation",
-        "Rotating the features of M_h1 does not lower the disparity of stage 4 by over 0.02",
-        fails="Rotating the features of M_h1 lowers the disparity of stage 4 by over 0.02",
+        "Rotating the features of M_h1 lowers the disparity of stage 4 by less than 0.02",
+        fails="Rotating the features of M_h1 lowers the disparity of stage 4 by more than 0.02",
         quantity="disparity |AUC − 0.5| of stage 4 by Euclidean distance: rotated minus not "
         "rotated",
         above=-0.02,
@@ -88,7 +88,7 @@ claims = report.claims(
     ),
     report.Claim(
         "distance_less",
-        "In stage 4, the disparity is smaller by Euclidean distance than by direction",
+        "In stage 4, the disparity is larger by direction than by Euclidean distance",
         quantity="disparity |AUC − 0.5| of stage 4: by direction minus by Euclidean distance",
         above=0.0,
         margin=0.02,
@@ -101,7 +101,8 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage by distance, direction and length
-# Above 0.5, the quantity is larger for samples that M_h1 did not see.
+# Above 0.5, the quantity is larger for unseen samples; below 0.5, for seen samples. The grey band
+# is that of the Euclidean distance.
 
 # %%
 augmentation = Augment(augment) if augment else None
@@ -119,29 +120,29 @@ similarity = [pair.similarity() for pair in study.probes]
 probe = lab.probe({name: study.probes}, also=similarity)
 
 # %%
-readings = {
+labels = {
     "euclidean": "Euclidean distance (PPTP's)",
     "direction": "direction (1 − cosine)",
     "length": "length in M_h1",
 }
 rows = []
-for measure, label in readings.items():
+for measure, label in labels.items():
     for part in probe.stages:
         rows.append({"part": part, "reading": label, "value": probe.auc(name, part, measure)})
-less = disparity.setting_difference(
+direction_minus_euclidean = disparity.setting_difference(
     probe.halved(name, "direction"), probe.halved(name, "euclidean"), probe.parts.index(stage)
 )
-shows = report.effect(
-    less,
-    "larger",
-    "smaller",
+larger = report.effect(
+    direction_minus_euclidean,
+    "significantly larger",
+    "significantly smaller",
     "not significantly larger",
 )
 report.profile(
     rows,
     hue="reading",
     floor=probe.floor_rows(),
-    title=f"The disparity of stage 4 is {shows} by direction than by Euclidean distance",
+    title=f"The disparity of stage 4 is {larger} by direction than by Euclidean distance",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -150,22 +151,23 @@ report.profile(
 # The gap is the mean squared distance of unseen samples minus that of seen samples, as share of the
 # mean over all samples. By the law of cosines it is a sum of three parts:
 #
-# - *direction*: the angle between the features of both networks is wider for unseen samples;
-# - *length*: the features of unseen samples have other lengths, or lengths that differ more between
-#   both networks;
-# - *both*: wide angles and long features occur together.
+# - *direction*: the angle between the features of M_all and M_h1 is wider for unseen samples;
+# - *length*: the features of unseen samples are longer, or their lengths differ more between M_all
+#   and M_h1;
+# - *both*: wide angles and long features occur together more often for unseen samples.
 
 # %%
 steps = [probe.results[step] for step in probe.distances[name]]
 contributions = {"direction": [], "length": [], "both": []}  # (pairs, parts)
-for one in steps:
-    shares = disparity.gap_shares(one["direction"], one["length_a"], one["length_b"], one["seen_b"])
+for pair in steps:
+    arrays = pair["direction"], pair["length_a"], pair["length_b"], pair["seen_b"]
+    shares = disparity.gap_shares(*arrays)
     contributions["direction"].append(shares["direction"])
     contributions["length"].append(shares["length"] + shares["scale"])
     contributions["both"].append(shares["joint"])
 gap = {}  # by cause and part, of each pair
-for cause, each in contributions.items():
-    gap[cause] = dict(zip(probe.parts, np.transpose(each), strict=True))
+for cause, by_pair in contributions.items():
+    gap[cause] = dict(zip(probe.parts, np.transpose(by_pair), strict=True))
 
 # %%
 rows = []
@@ -198,7 +200,7 @@ report.judge(
     direction_more=direction_more,
     not_rotation=disparity.setting_difference(after, before, last),
     shorter=audit.mean_ci(lengths - 0.5),
-    distance_less=less,
+    distance_less=direction_minus_euclidean,
     regime={
         "member accuracy of M_all": probe.whole.estimate(name, "", "member accuracy"),
         "test accuracy of M_all": probe.whole.accuracy(name),
@@ -206,7 +208,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The page has one width of one architecture; the page `fig06_tab03_channels_resnet` has
+# **Limits.** The page has one width of one architecture. The page `fig06_tab03_channels_resnet` has
 # others. Lengths are those of features before pooling. We split squared distances, while the AUC
 # depends only on the order of distances.
 

@@ -9,27 +9,27 @@
 # %% [markdown]
 # # Can an untrained stage have a larger disparity than the stages that memorize?
 #
-# **Our question** about PPTP's conclusion from Fig. 1: stages with a disparity are retrained;
-# earlier ones "have learned generalized and privacy-safe features" (section 4).
+# **Our question** about PPTP's conclusion from Fig. 1: stages with a disparity are retrained.
+# Earlier stages "have learned generalized and privacy-safe features" (section 4).
 #
-# **Setup.** We plant memory in known stages. Labels are permuted, so networks must memorize them,
-# and only the stem and stages 1 and 2 train; stages 3, 4 and the head keep their random weights.
+# **Setup.** We plant memory in known stages. Labels are permuted, so networks must memorize them.
+# Only the stem and stages 1 and 2 train. Stages 3, 4 and the head keep their random weights.
 # M_all trains on a pool of samples, M_h1 on half of it. The AUC of a stage says how well the
 # distance between the features of M_all and of M_h1 separates *unseen* samples, which only M_all
-# saw, from *seen* samples, which both saw. The *disparity* is |AUC − 0.5|.
+# saw, from *seen* samples, which both saw. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.**
 #
 # 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
+# 2. *Two seeds* (grey): two networks M_all that differ only in their seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
 pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
-width = 16  # channels of stage 1: with fewer the networks learn too little by heart
+width = 16  # channels of stage 1: with fewer, the networks memorize too little
 stem = "conv3"  # first layer
-pool = 200  # samples that M_all trains on: few, to be learnt by heart
+pool = 200  # samples that M_all trains on: few enough to memorize
 epochs = 40  # epochs
 batch = 32  # samples a step
 lr = 0.01  # learning rate of Adam, cosine to 0
@@ -44,7 +44,7 @@ from leak_atlas.recipe import Data, Model, Pair, ProbeStudy, Schedule, Threshold
 
 frozen = "stage3"  # the first stage that stays as initialised
 disparity = "disparity |AUC − 0.5|"
-minus = "stage 4 minus the larger of stages 1 and 2"
+difference = "stage 4 minus the larger of stages 1 and 2"
 claims = report.claims(
     report.Claim(
         "stage_4_shows_more",
@@ -52,7 +52,7 @@ claims = report.claims(
         "planted",
         fails="At least one of stages 1 and 2, where memory is planted, has a larger disparity "
         "than untrained stage 4",
-        quantity=f"{disparity} by Euclidean distance: {minus}",
+        quantity=f"{disparity} by Euclidean distance: {difference}",
         above=0.0,
         margin=0.02,
         ours="our question",
@@ -62,16 +62,16 @@ claims = report.claims(
     report.Claim(
         "more_by_direction",
         "By direction, untrained stage 4 has a larger disparity than each of stages 1 and 2",
-        quantity=f"{disparity} by direction: {minus}",
+        quantity=f"{disparity} by direction: {difference}",
         above=0.0,
         margin=0.02,
         ours="our control",
-        control="does not depend on the features' length",
+        control="distance that ignores the length of features",
     ),
     report.Claim(
         "seen_where_it_sits",
-        "By direction, stage 2 with planted memory separates unseen from seen samples better "
-        "than chance",
+        "By direction, stage 2, where memory is planted, separates unseen from seen samples "
+        "better than chance",
         quantity="AUC of stage 2 by direction (1 − cosine)",
         above=0.5,
         margin=0.02,
@@ -100,7 +100,7 @@ study = ProbeStudy(
 
 
 def planted(state):
-    """The network of a training from scratch, of which only the parts before stage 3 learn."""
+    """A training from scratch of the parts before stage 3; later parts stay as initialised."""
     return state.at("init").freeze(frozen, later=True).train(schedule)
 
 
@@ -110,9 +110,9 @@ comparison = lab.probe({name: probe}, {"Conf": Threshold()})
 
 # %%
 measures = ("euclidean", "direction")
-late = comparison.lead("stage4", others=["stage1", "stage2"])
-shows = report.effect(
-    late,
+lead = comparison.lead("stage4", others=["stage1", "stage2"])
+has_larger = report.effect(
+    lead,
     "has a significantly larger",
     "has a significantly smaller",
     "does not have a significantly larger",
@@ -123,7 +123,7 @@ report.profile(
     floor=comparison.floor_rows(measures),
     hatch_from=frozen,
     hatch_label="stages that did not train",
-    title=f"Untrained stage 4 {shows} disparity than trained stages 1 and 2",
+    title=f"Untrained stage 4 {has_larger} disparity than trained stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -143,17 +143,17 @@ report.table(rows, caption=caption, fold="Accuracy of both networks")
 # %%
 report.judge(
     claims,
-    stage_4_shows_more=late,
+    stage_4_shows_more=lead,
     more_by_direction=comparison.lead("stage4", "direction", others=["stage1", "stage2"]),
     seen_where_it_sits=comparison.auc(name, "stage2", "direction"),
     regime={"member accuracy": comparison.regime()["member accuracy"]},
 )
 
 # %% [markdown]
-# **Limits.** Planted memory is stronger than what early stages of ordinary networks memorize. Late
+# **Limits.** Early stages of ordinary networks memorize less than stages 1 and 2 do here. Late
 # stages receive what early stages compute, so a disparity of a late stage does not mean that its
 # weights store members. The page `fig12_retraining_ablation` retrains stages to test this. The head
-# is left out, because a network that fits its labels must differ there.
+# is not shown: a network that fits its labels must differ there.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

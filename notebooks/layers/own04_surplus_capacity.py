@@ -7,20 +7,20 @@
 # ---
 
 # %% [markdown]
-# # Does more capacity of a network raise the membership risk?
+# # Does a higher network capacity raise the membership risk?
 #
 # **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
 # generalization, but "the surplus non- or less-generalized features put the model at higher privacy
 # risks" (section 3.3). The paper has no figure for this sentence.
 #
-# **Setup.** Networks are trained on half of a pool, and the paper's confidence attack separates
-# this half from the other half. We compare small with large networks in three kinds of capacity:
-# depth, channels of stage 4, map size of stage 4. The networks are those of the pages on Figs. 4, 6
-# and 10 and are no independent evidence.
+# **Setup.** Networks are trained on half of a pool. The paper's confidence attack separates this
+# half from the other half. We compare small with large networks in three kinds of capacity: depth,
+# channels of stage 4, map size of stage 4. The pages on Figs. 4, 6 and 10 use the same networks, so
+# this page adds no independent evidence.
 #
 # **Controls.**
 #
-# 1. *Gap attack*: it calls a sample a member if it is classified correctly, so it uses the
+# 1. *Gap attack*: a sample is called a member if it is classified correctly. The attack uses the
 #    generalization gap alone.
 # 2. *Test accuracy*: capacity is surplus where more capacity does not raise test accuracy.
 
@@ -30,8 +30,8 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 models = ["resnet10", "resnet18"]  # the shallow and the deep network (paper: resnet18 to 152)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer (not stated; conv3-pool gives the paper's 4x4 map at 64 pixels)
-channels = [32, 256]  # few and many channels of stage 4 (paper: 4 to 32 times the width)
-strides = [4, 1]  # of stage 4, for a small and a large map (paper: maps of 2x2 to 8x8)
+channels = [32, 256]  # channels of stage 4, few and many (paper: 4 to 32 times the width)
+strides = [4, 1]  # strides of stage 4: a small and a large map (paper: maps of 2x2 to 8x8)
 pool = 600  # samples, of which M_h1 trains on half (paper: 100,000)
 epochs = 12  # epochs (paper: not stated)
 batch = 64  # samples a step (paper: not stated)
@@ -82,8 +82,8 @@ claims = report.claims(
         "beyond_the_gap",
         "Depth and channels each raise the confidence attack's accuracy more than the gap attack's",
         fails="Depth or channels raise the confidence attack's accuracy less than the gap attack's",
-        quantity="rise of accuracy from the small to the large network, in depth or channels "
-        "(whichever is smaller): confidence attack minus gap attack",
+        quantity="rise of attack accuracy with depth or with channels (the smaller difference): "
+        "confidence attack minus gap attack",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -110,11 +110,11 @@ claims
 
 # %% [markdown]
 # ## Change of attack AUC and test accuracy with capacity
-# Above 0, the network with more depth, more channels or a larger map has the higher number. The
+# Above 0, the larger network (more depth, more channels or a larger map) has the higher number. The
 # paper says that both numbers rise with capacity.
 
 # %%
-usual = ProbeStudy(
+base_study = ProbeStudy(
     Data(data, pixels),
     Model(models[0], width, stem),
     Schedule(
@@ -129,11 +129,12 @@ usual = ProbeStudy(
 
 # %%
 def halves(**changes):
-    """M_h1 of each pair; `changes` are what differs from the usual network."""
-    pairs_of = replace(usual, model=replace(usual.model, **changes)).probes
-    return Population(tuple(pair.half for pair in pairs_of))
+    """Networks trained on half of the pool, with `changes` of the base model."""
+    study = replace(base_study, model=replace(base_study.model, **changes))
+    return Population(tuple(pair.half for pair in study.probes))
 
 
+# None: the architecture's own number of channels
 narrow, wide = (None if count == 8 * width else count for count in channels)
 variants = {
     ("depth", "small"): halves(name=models[0]),
@@ -166,7 +167,7 @@ report.against_paper(
 )
 
 # %%
-described = {
+labels = {
     ("depth", "small"): models[0],
     ("depth", "large"): models[-1],
     ("channels", "small"): f"{channels[0]} channels",
@@ -175,8 +176,8 @@ described = {
     ("map", "large"): "largest map",
 }
 rows = []
-for variant, words in described.items():
-    row = {"network": words}
+for variant, label in labels.items():
+    row = {"network": label}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["confidence: AUC"] = comparison.estimate(variant, "confidence")
@@ -192,7 +193,7 @@ report.table(rows, caption=caption, fold="Each network")
 
 # %%
 def leak_beyond_gap(variant):
-    """What the confidence attack finds more than the gap attack does, of each network."""
+    """Accuracy of the confidence attack minus that of the gap attack, for each network."""
     confidence = comparison.measured(variant, "confidence", "balanced")
     return confidence - comparison.measured(variant, "gap", "balanced")
 
@@ -218,9 +219,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** All networks train with one learning rate for the same number of epochs, so member
-# accuracy changes with capacity (see the table). The page `fig04_tab01_map_size_resnet` compares
-# each map with the next smaller one. This page compares the largest with the smallest, so a rise
-# and a fall cancel.
+# accuracy changes with capacity. The page `fig04_tab01_map_size_resnet` compares each map with the
+# next smaller one. This page compares the largest with the smallest, so a rise and a fall cancel.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

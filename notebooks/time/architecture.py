@@ -22,9 +22,9 @@
 #
 # 1. *Equal gap in loss* (decides whether the WRN leaks more at the same overfitting). The gap is
 #    the loss on non-members minus the loss on members. The network with the wider final gap is read
-#    at the earlier epoch at which its gap is the other network's final gap.
+#    at the earlier epoch at which its gap equals the other network's final gap.
 # 2. *Depth alone*: the deep CNN compared with the shallow CNN.
-# 3. *Hardness by judges*: networks that no attack uses measure which samples are hard.
+# 3. *Judges*: networks that no attack uses measure which samples are hard.
 
 # %% tags=["parameters"]
 shallow = "cnn2"  # a shallow CNN (reading note: a shallow CNN)
@@ -33,7 +33,7 @@ wide = "wrn16"  # a wide residual network (reading note: WRN28-2)
 width = 8  # channels of stage 1 of the CNNs (not stated)
 wide_width = 8  # channels of stage 1 of the WRN (WRN28-2: 32)
 dropout = 0.0  # of the WRN (authors' group's code: .3)
-compared = 20  # networks of each architecture; each is attacked by the others (not stated)
+compared = 20  # networks of each architecture; the shadow models of one are the others
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture of the judges (ours)
@@ -45,8 +45,8 @@ epochs = 40  # of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # of the folder's own CNN; the first of them are compared
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # of the other pages of this folder; this page trains the first `compared`
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
@@ -66,7 +66,7 @@ architecture = "section on architecture"
 vulnerability = f"mean TPR minus FPR (LiRA's threshold at an FPR of {rate:g})"
 shallow_cnn, deep_cnn, wrn = "shallow CNN", "deep CNN", "WRN"
 wrn_minus_shallow = f"{wrn} minus {shallow_cnn}"
-part = 0.9  # of the last leak of the shallow CNN (ours)
+part = 0.9  # share of the final vulnerability of the shallow CNN (ours)
 small = 0.08  # a quarter of what the WRN adds on the pilot seeds
 claims = report.claims(
     report.Claim(
@@ -90,7 +90,7 @@ claims = report.claims(
         quantity=f"epoch at which mean TPR minus FPR reaches {100 * part:g} % of its final value "
         f"in the {shallow_cnn}: {wrn_minus_shallow}, in epochs",
         below=0.0,
-        margin=6.0,  # an eighth of the training
+        margin=6.0,  # in epochs
         paper="article",
         quote="accelerating the rate at which they become vulnerable",
         section=architecture,
@@ -98,7 +98,7 @@ claims = report.claims(
     ),
     report.Claim(
         "uneven",
-        "Hard samples exceed easy samples in vulnerability by more in the WRN than in the shallow "
+        "Vulnerability differs more between hard and easy samples in the WRN than in the shallow "
         "CNN",
         quantity="TPR minus FPR, hardest minus easiest quarter of the samples: "
         f"{wrn_minus_shallow}",
@@ -188,7 +188,7 @@ report.curves(
     hue="network",
     reference=0.0,
     reference_label="no leak",
-    title=f"Samples are {effect} vulnerable in the WRN than in the shallow CNN",
+    title=f"After training, samples are {effect} vulnerable in the WRN than in the shallow CNN",
     ylabel="mean TPR minus FPR",
 )
 
@@ -196,27 +196,28 @@ report.curves(
 signals = over_time.outputs(results, answers)
 measures = difficulty(signals, early=checkpoints[1])
 hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
-uneven = prediction.hard_minus_easy
+hard_minus_easy = prediction.hard_minus_easy
 rows = []
 for name, each in attack_scores.items():
     row = {"network": name, "test accuracy": comparison.accuracy(name)}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["AUC of LiRA"] = comparison.estimate(name, "LiRA")
     row["TPR minus FPR"] = means[name][-1]
-    row["hard minus easy"] = over_time.jackknife(uneven, each, **hardness, rule=rate)[-1]
+    row["hard minus easy"] = over_time.jackknife(hard_minus_easy, each, **hardness, rule=rate)[-1]
     rows.append(row)
 kinds = f"Shallow CNN: {shallow}, deep CNN: {deep}, WRN: {wide}; {compared} networks of each"
-hard = "Hard minus easy: TPR minus FPR, hardest minus easiest quarter of the samples. "
-hard += "Hardness is a sample's mean loss over training, in the judges that trained on it"
+definition = "Hard minus easy: TPR minus FPR, hardest minus easiest quarter of the samples. "
+definition += "Hardness is a sample's mean loss over training, in the judges that trained on it"
 report.table(
     rows,
-    caption=f"{kinds}. {hard}",
+    caption=f"{kinds}. {definition}",
     fold="All networks: accuracy, vulnerability, hard and easy samples",
 )
 
 # %% [markdown]
 # ## Equal gap in loss
-# A line joins the epochs of one architecture. Compare two points with the same gap.
+# A line joins the epochs of one architecture, from a fifth of the training on. Compare two points
+# with the same gap.
 
 # %%
 points = []
@@ -225,8 +226,8 @@ for name, each in loss.items():
     for epoch, x, y in zip(checkpoints, gaps, means[name], strict=True):
         if epoch >= epochs / 5:
             points.append({"network": name, "gap": x, "vulnerability": y})
-four = attack_scores[wrn], loss[wrn], attack_scores[deep_cnn], loss[deep_cnn]
-at_gap = over_time.jackknife(trajectories.advantage_at_gap, *four, rule=rate)
+scores_and_losses = attack_scores[wrn], loss[wrn], attack_scores[deep_cnn], loss[deep_cnn]
+at_gap = over_time.jackknife(trajectories.advantage_at_gap, *scores_and_losses, rule=rate)
 effect = report.effect(at_gap, "more", "less", "not significantly more")
 report.tradeoff(
     points,
@@ -236,7 +237,7 @@ report.tradeoff(
     reference=0.0,
     reference_label="no leak",
     corner_label="",
-    title=f"At an equal gap in loss, samples are {effect} vulnerable in the WRN",
+    title=f"At equal gaps in loss, the WRN leaks {effect} than the deep CNN",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
 )
@@ -245,19 +246,21 @@ report.tradeoff(
 # ## Verdicts
 
 # %%
-two = [attack_scores[wrn]], [attack_scores[shallow_cnn]]
-both = attack_scores[shallow_cnn], attack_scores[wrn]
-reached = over_time.jackknife(trajectories.epochs_to_reach, *both, part=part, rule=rate)
-deeper = [attack_scores[deep_cnn]], [attack_scores[shallow_cnn]]
-depth_alone = over_time.contrast(measure, *deeper, rule=rate)[-1]
+wrn_and_shallow = [attack_scores[wrn]], [attack_scores[shallow_cnn]]
+shallow_then_wrn = attack_scores[shallow_cnn], attack_scores[wrn]
+reached = over_time.jackknife(trajectories.epochs_to_reach, *shallow_then_wrn, part=part, rule=rate)
+deep_and_shallow = [attack_scores[deep_cnn]], [attack_scores[shallow_cnn]]
+depth_alone = over_time.contrast(measure, *deep_and_shallow, rule=rate)[-1]
 members = [comparison.estimate(name, "", "member accuracy") for name in (deep_cnn, wrn)]
 accuracies = [comparison.accuracy(name) for name in studies]
-checks = {f"LiRA beats guessing on {row['network']}": row["AUC of LiRA"].low > 0.5 for row in rows}
+checks = {}
+for row in rows:
+    checks[f"AUC of LiRA above .5: {row['network']}"] = row["AUC of LiRA"].low > 0.5
 report.judge(
     claims,
     riskier=difference,
     faster=reached[-1],
-    uneven=over_time.contrast(uneven, *two, **hardness, rule=rate)[-1],
+    uneven=over_time.contrast(hard_minus_easy, *wrn_and_shallow, **hardness, rule=rate)[-1],
     depth_alone=depth_alone,
     at_equal_gap=at_gap,
     checks={claim.name: checks for claim in claims},
@@ -269,8 +272,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The WRN differs from the CNNs in more than depth: BatchNorm, shortcuts, number of
-# parameters. The shallow CNN fits its members less than the others do. The gap in loss is itself a
-# trace of membership, so the comparison at an equal gap may remove part of the vulnerability.
+# parameters. The shallow CNN fits its members less than the other networks do. The gap in loss is
+# itself a trace of membership, so the comparison at an equal gap may remove part of the
+# vulnerability.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

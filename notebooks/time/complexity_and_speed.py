@@ -14,15 +14,15 @@
 # defines nothing: definitions and borders are ours.
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
-# member of networks that trained on it, minus the same for other networks. *Leakage* is the mean of
-# vulnerability over samples, at several epochs. n counts pairs of networks; each sample
-# is a member of one network of a pair.
+# member of networks that trained on it, minus the same for other networks. *Leakage* is the mean
+# vulnerability of all samples. n counts pairs of networks; each sample is a member of one network
+# of a pair.
 #
 # **Controls.**
 #
 # 1. *Each data set's own final leakage* (decides whether harder data are encoded faster): networks
-#    that leak more in the end also reach a given leakage earlier. The *delay* is the mean epoch at
-#    which a data set's own final leakage arises, as a share of the training.
+#    that leak more after training also reach a given leakage earlier. The *delay* is the mean epoch
+#    at which leakage grows, as a share of the training.
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
@@ -38,8 +38,8 @@ epochs = 40  # of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # each is attacked by the others (not stated)
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # targets; the shadow models of one are the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
@@ -57,18 +57,18 @@ from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 complexity = "section on dataset complexity"
 quote = "more complex datasets lead to a faster, more extensive, and more varied encoding"
 harder_minus_simpler = f"{data} minus {simple}"
-part = 0.9  # of the last leak on the simpler data (ours)
+part = 0.9  # share of the final leakage on the simpler data (ours)
 claims = report.claims(
     report.Claim(
         "faster",
-        "Networks on the harder data reach the same leakage at an earlier epoch than on the "
+        "Networks reach the same leakage at an earlier epoch on the harder data than on the "
         "simpler data",
-        fails="Networks on the harder data reach the same leakage at a later epoch than on the "
+        fails="Networks reach the same leakage at a later epoch on the harder data than on the "
         "simpler data",
         quantity=f"epoch at which mean TPR minus FPR reaches {100 * part:g} % of its final value "
         f"on {simple}: {harder_minus_simpler}, in epochs",
         below=0.0,
-        margin=6.0,  # an eighth of the training
+        margin=6.0,  # in epochs
         paper="article",
         quote=quote,
         section=complexity,
@@ -106,8 +106,8 @@ claims = report.claims(
         "than on the simpler data",
         fails="Relative to their own final leakage, networks leak later in training on the harder "
         "data than on the simpler data",
-        quantity="delay (mean epoch at which the final leakage arises, as a share of the "
-        f"training): {harder_minus_simpler}",
+        quantity="delay (mean epoch at which leakage grows, as a share of the training): "
+        f"{harder_minus_simpler}",
         below=0.0,
         margin=0.1,
         ours="our control",
@@ -142,7 +142,7 @@ comparison = lab.compare(
 )
 results = comparison.results
 attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
-null = {name: over_time.read(results, each) for name, each in permuted.items()}
+permuted_scores = {name: over_time.read(results, each) for name, each in permuted.items()}
 
 # %% [markdown]
 # ## Leakage by epoch
@@ -154,8 +154,10 @@ for name, each in attack_scores.items():
     means = over_time.jackknife(trajectories.mean_advantage, each, rule=rate)
     for epoch, value in zip(checkpoints, means, strict=True):
         points.append({"data": name, "epoch": epoch, "value": value})
-both = attack_scores[simple], attack_scores[data]
-reached = over_time.jackknife(trajectories.epochs_to_reach, *both, part=part, rule=rate)
+simpler_scores, harder_scores = attack_scores[simple], attack_scores[data]
+reached = over_time.jackknife(
+    trajectories.epochs_to_reach, simpler_scores, harder_scores, part=part, rule=rate
+)
 on_simpler, on_harder, difference = reached
 effect = report.effect(difference, "later", "earlier", "not significantly earlier")
 report.curves(
@@ -164,7 +166,7 @@ report.curves(
     hue="data",
     reference=0.0,
     reference_label="no leak",
-    title=f"Networks on {data} reach the same leakage {effect} than on {simple}",
+    title=f"Networks reach the same leakage {effect} on {data} than on {simple}",
     ylabel="mean TPR minus FPR",
 )
 
@@ -173,20 +175,19 @@ rows = []
 for name, epoch in ((simple, on_simpler), (data, on_harder)):
     row = {"data": name, "test accuracy": comparison.accuracy(name)}
     row["epoch of equal leakage"] = epoch
-    speed = over_time.jackknife(trajectories.mean_speed, attack_scores[name], null[name], rule=rate)
+    scores = attack_scores[name]
+    speed = over_time.jackknife(trajectories.mean_speed, scores, permuted_scores[name], rule=rate)
     row["speed"] = speed
-    row["highly vulnerable"] = over_time.jackknife(
-        trajectories.high_share, attack_scores[name], rule=rate
-    )[-1]
-    row["delay"] = over_time.jackknife(trajectories.delay, attack_scores[name], rule=rate)
+    row["highly vulnerable"] = over_time.jackknife(trajectories.high_share, scores, rule=rate)[-1]
+    row["delay"] = over_time.jackknife(trajectories.delay, scores, rule=rate)
     rows.append(row)
 equal = f"Equal leakage: {100 * part:g} % of the final leakage on {simple}"
-others = "Speed: path length of a sample in the plane of FPR and TPR, per epoch. "
-others += "Highly vulnerable: share of samples with TPR ≥ .8 and FPR ≤ .2. "
-others += "Delay: .5 if leakage grows evenly"
+definitions = "Speed: path length of a sample in the plane of FPR and TPR, per epoch, minus that "
+definitions += "with permuted membership. Highly vulnerable: share of samples with TPR ≥ .8 and "
+definitions += "FPR ≤ .2. Delay: .5 if leakage grows evenly"
 report.table(
     rows,
-    caption=f"{equal}. {others}. {networks} networks of each",
+    caption=f"{equal}. {definitions}. {networks} networks on each data set",
     fold="Both data sets: accuracy, speed and delay",
 )
 
@@ -198,19 +199,19 @@ accuracies = [comparison.accuracy(name) for name in studies]
 members = [comparison.estimate(name, "", "member accuracy") for name in studies]
 checks = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 for name in studies:
-    checks[f"LiRA beats guessing on {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
-one, other = [attack_scores[data]], [attack_scores[simple]]
+    checks[f"AUC of LiRA above .5 on {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
+harder_and_simpler = [harder_scores], [simpler_scores]
 report.judge(
     claims,
     faster=difference,
     speed=over_time.contrast(
         trajectories.mean_speed,
-        [attack_scores[data], null[data]],
-        [attack_scores[simple], null[simple]],
+        [harder_scores, permuted_scores[data]],
+        [simpler_scores, permuted_scores[simple]],
         rule=rate,
     ),
-    extensive=over_time.contrast(trajectories.high_share, one, other, rule=rate)[-1],
-    own_level=over_time.contrast(trajectories.delay, one, other, rule=rate),
+    extensive=over_time.contrast(trajectories.high_share, *harder_and_simpler, rule=rate)[-1],
+    own_level=over_time.contrast(trajectories.delay, *harder_and_simpler, rule=rate),
     checks={claim.name: checks for claim in claims},
     regime={
         "member accuracy": min(each.value for each in members),
@@ -219,9 +220,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, and this is one pair of them. Epochs
-# between checkpoints are interpolated. The page on the vulnerability plane attacks the same
-# networks: its answers are not independent of these.
+# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets.
+# Epochs between checkpoints are interpolated. The page on the vulnerability plane attacks the same
+# networks, so the answers of the two pages are not independent.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -22,8 +22,9 @@
 #
 # 1. *Equal mean* (decides whether the spread is more than a higher mean): the harder data are read
 #    at the epoch where their mean vulnerability equals the final mean on the simpler data.
-# 2. *Permuted membership*: the variance that the attack finds there is subtracted.
-# 3. *Other networks*: two halves of the networks share no shadow model.
+# 2. *Permuted membership*: the variance that the attack finds with random labels is subtracted.
+# 3. *Other networks*: vulnerabilities from two halves of the networks, which share no shadow model,
+#    are compared.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
@@ -38,8 +39,8 @@ epochs = 40  # of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # each is attacked by the others (not stated)
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # targets; the shadow models of one are the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 halvings = 4  # divisions of the networks into halves that share no shadow model (ours)
@@ -55,9 +56,9 @@ from leak_atlas import lab, report
 from leak_atlas.localization import over_time, prediction, trajectories
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
-similar = 0.1  # spreads that differ by less count as equal: a third of that on the harder data
+similar = 0.1  # spreads that differ by less count as equal: a third of the harder data's
 real = 0.05  # a spread above this counts as a difference of samples (ours)
-spread_words = "spread of TPR minus FPR"
+spread_quantity = "spread of TPR minus FPR"
 harder_minus_simpler = f"{data} minus {simple}"
 claims = report.claims(
     report.Claim(
@@ -66,7 +67,7 @@ claims = report.claims(
         "than on the simpler data",
         fails="Vulnerability has a smaller spread (standard deviation over samples) on the harder "
         "data than on the simpler data",
-        quantity=f"{spread_words} after training: {harder_minus_simpler}",
+        quantity=f"{spread_quantity} after training: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         paper="article",
@@ -77,11 +78,11 @@ claims = report.claims(
     ),
     report.Claim(
         "equal_mean",
-        "At an equal mean vulnerability, the spreads on harder and simpler data differ by less "
-        f"than {similar:g}",
-        fails="At an equal mean vulnerability, the spreads on harder and simpler data differ by "
-        f"at least {similar:g}",
-        quantity=f"{spread_words} at an equal mean (the final mean on {simple}): "
+        "The mean vulnerability explains the spread: at an equal mean, the spreads on harder and "
+        f"simpler data differ by less than {similar:g}",
+        fails="The mean vulnerability does not explain the spread: at an equal mean, the spreads "
+        f"on harder and simpler data differ by at least {similar:g}",
+        quantity=f"{spread_quantity} at an equal mean (the final mean on {simple}): "
         f"{harder_minus_simpler}",
         within=similar,
         ours="our control",
@@ -90,8 +91,8 @@ claims = report.claims(
     ),
     report.Claim(
         "samples_differ",
-        f"On the harder data, the spread of vulnerability without noise is above {real:g}",
-        quantity=f"{spread_words} after training on {data}",
+        f"On the harder data, the spread of vulnerability is above {real:g} after noise is removed",
+        quantity=f"{spread_quantity} after training on {data}",
         above=real,
         margin=0.1,
         ours="our control",
@@ -102,7 +103,7 @@ claims = report.claims(
         "Two halves of the networks agree on which samples of the harder data are vulnerable (rank "
         "correlation above .2)",
         quantity="rank correlation of TPR minus FPR between halves of the networks",
-        above=0.2,  # below this, who is vulnerable is mostly chance (ours)
+        above=0.2,  # below this, which samples are vulnerable is mostly chance (ours)
         margin=0.15,
         ours="our control",
         control="halves that share neither targets nor shadow models",
@@ -138,26 +139,28 @@ comparison = lab.compare(
 # %%
 results = comparison.results
 attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
-null = {name: over_time.read(results, each) for name, each in permuted.items()}
+permuted_scores = {name: over_time.read(results, each) for name, each in permuted.items()}
 scores_of_halves = over_time.read_halves(results, halves)
 
 # %% [markdown]
 # ## Spread and mean
-# A line joins the epochs on one data set. Compare two points with the same mean.
+# A line joins the epochs on one data set, from a fifth of the training on. Compare two points with
+# the same mean.
 
 # %%
 measure = trajectories.advantage_spread
 spreads = {
-    name: over_time.jackknife(measure, attack_scores[name], null[name], rule=rate)
+    name: over_time.jackknife(measure, attack_scores[name], permuted_scores[name], rule=rate)
     for name in studies
 }
 means = {
     name: over_time.jackknife(trajectories.mean_advantage, attack_scores[name], rule=rate)
     for name in studies
 }
-four = attack_scores[data], null[data], attack_scores[simple], null[simple]
-at_mean = over_time.jackknife(trajectories.spread_at_advantage, *four, rule=rate)
-difference = over_time.contrast(measure, four[:2], four[2:], rule=rate)[-1]
+on_harder = attack_scores[data], permuted_scores[data]
+on_simpler = attack_scores[simple], permuted_scores[simple]
+at_mean = over_time.jackknife(trajectories.spread_at_advantage, *on_harder, *on_simpler, rule=rate)
+difference = over_time.contrast(measure, on_harder, on_simpler, rule=rate)[-1]
 
 # %%
 points = []
@@ -175,7 +178,7 @@ report.tradeoff(
     reference=0.0,
     reference_label="all samples equally vulnerable",
     corner_label="",
-    title=f"Vulnerability varies {effect} on {data} than on {simple}",
+    title=f"After training, vulnerability varies {effect} on {data} than on {simple}",
     xlabel="mean TPR minus FPR",
     ylabel="spread of TPR minus FPR",
 )
@@ -190,10 +193,10 @@ for name in studies:
     high = over_time.jackknife(trajectories.high_share, attack_scores[name], rule=rate)[-1]
     row["highly vulnerable"] = high
     rows.append(row)
-highly = "Highly vulnerable: share of samples with TPR ≥ .8 and FPR ≤ .2"
+definition = "Highly vulnerable: share of samples with TPR ≥ .8 and FPR ≤ .2"
 report.table(
     rows,
-    caption=f"After training, {networks} networks of each. {highly}",
+    caption=f"After training, {networks} networks on each. {definition}",
     fold="Both data sets: accuracy, mean and spread",
 )
 
@@ -218,9 +221,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, and this is one pair of them. At an
-# equal mean the networks on the harder data are at an earlier epoch. Rates lie between 0 and 1, so
-# the mean limits the spread. Differences below 0.1 at an equal mean remain possible.
+# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets. At an
+# equal mean, the networks on the harder data are at an earlier epoch. Rates lie between 0 and 1, so
+# the mean limits the spread.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

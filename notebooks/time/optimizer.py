@@ -15,14 +15,14 @@
 #
 # **Setup.** A step of SAM first moves the weights in the direction that raises the loss, and takes
 # the gradient there. SGD and SAM train the same networks for the same number of epochs. LiRA
-# attacks networks after training. RMIA also attacks earlier epochs, to find the epoch of SGD that
-# leaks as SAM does. n counts networks, or pairs of networks where it is half as large.
+# attacks networks after training. RMIA also attacks earlier epochs, which control 1 needs. n counts
+# networks; in the claim on highly vulnerable samples, n counts pairs of networks.
 #
 # **Controls.**
 #
 # 1. *Early stopping* (decides the second answer): earlier epochs of SGD, *at matched AUC*, that is
-#    where RMIA has the same AUC as after training with SAM. Their learning rate is still high; a
-#    shorter training with SGD whose rate falls to 0 is missing.
+#    where RMIA has the same AUC as after training with SAM. At these epochs the learning rate is
+#    still high; the page has no shorter training with SGD whose learning rate falls to 0.
 # 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
 
 # %% tags=["parameters"]
@@ -36,8 +36,8 @@ epochs = 40  # of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # each is attacked by the others (not stated)
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # targets; the shadow models of one are the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rho = 0.1  # distance by which SAM moves the weights before the gradient (not stated; .05 is usual)
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
@@ -89,8 +89,8 @@ claims = report.claims(
         "into_high",
         "From one checkpoint to the next, fewer samples become highly vulnerable with SAM than "
         "with SGD",
-        quantity="share of the other samples that newly reach TPR ≥ .8 and FPR ≤ .2, mean over "
-        f"checkpoints: {sam_minus_sgd}",
+        quantity="share of the not yet highly vulnerable samples that reach TPR ≥ .8 and FPR ≤ .2, "
+        f"mean over checkpoints: {sam_minus_sgd}",
         below=0.0,
         margin=0.015,
         ours="after a reading note on the paper",
@@ -137,8 +137,8 @@ attack_scores = {name: over_time.read(results, each) for name, each in attacks.i
 
 # %% [markdown]
 # ## Leakage by epoch
-# A sample's TPR is how often LiRA calls it a member of networks that trained on it, its FPR the
-# same for networks that did not.
+# A sample's TPR is how often LiRA calls the sample a member of networks that trained on it. Its FPR
+# is the same for other networks.
 
 # %%
 points = []
@@ -167,6 +167,7 @@ stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
 effect = report.effect(stopping, "more", "less", "not significantly more")
 report.tradeoff(
     comparison.frontier("RMIA"),
+    facet=None,
     reference_label="guessing",
     title=f"At matched AUC, SAM is {effect} accurate than early stopping of SGD",
     xlabel="test accuracy",
@@ -185,13 +186,13 @@ for name in studies:
     row["AUC of LiRA"] = comparison.estimate(name, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(name, "RMIA")
     entry = over_time.jackknife(trajectories.mean_entry_share, attack_scores[name], rule=rate)
-    row["enter high risk"] = entry
+    row["become highly vulnerable"] = entry
     rows.append(row)
-entering = "Enter high risk: share of the other samples that newly reach TPR ≥ .8 and FPR ≤ .2, "
-entering += "mean over checkpoints"
+definition = "Become highly vulnerable: share of the not yet highly vulnerable samples that reach "
+definition += "TPR ≥ .8 and FPR ≤ .2, mean over checkpoints"
 report.table(
     rows,
-    caption=f"After training, {networks} networks of each. {entering}",
+    caption=f"After training, {networks} networks of each. {definition}",
     fold="SGD and SAM: accuracy and leakage",
 )
 
@@ -201,10 +202,10 @@ report.table(
 # %%
 half = max(epoch for epoch in checkpoints if epoch <= epochs / 2)
 middle = [Checkpoint(name, half) for name in studies]
-later = comparison.contrast(*middle, metric="member accuracy")
+sgd_minus_sam = comparison.contrast(*middle, metric="member accuracy")
 line = [*comparison.checkpoints["SGD"], "SGD"]
 entry = trajectories.mean_entry_share
-acts = {f"SAM fits members less by epoch {half}": later}
+manipulation_check = {f"SAM fits members less than SGD at epoch {half}": sgd_minus_sam}
 report.judge(
     claims,
     final=final,
@@ -212,7 +213,7 @@ report.judge(
     generalizes=comparison.accuracy_difference("SAM", "SGD"),
     into_high=over_time.contrast(entry, [attack_scores["SAM"]], [attack_scores["SGD"]], rule=rate),
     gap=comparison.at_matched_auc("SAM", line, "RMIA", heights=gaps),
-    checks={claim.name: acts for claim in claims},
+    checks={claim.name: manipulation_check for claim in claims},
     regime={
         "member accuracy of SGD": comparison.estimate("SGD", "", "member accuracy"),
         "test accuracy": min(comparison.accuracy(name).value for name in studies),
@@ -220,9 +221,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A step of SAM takes two gradients, so SAM costs twice as much. After the same number
-# of epochs, SAM fits members less; only the claims at matched AUC take this into account. SAM's
-# last epoch has a low learning rate, earlier epochs of SGD do not.
+# **Limits.** A step of SAM takes two gradients, so SAM costs twice as much as SGD. After the same
+# number of epochs, SAM fits members less than SGD; only the claims at matched AUC take this into
+# account.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

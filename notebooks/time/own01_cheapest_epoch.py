@@ -23,8 +23,8 @@
 #
 # 1. *LiRA at the same epoch*, on other networks, as the signal (decides whether the loss is a good
 #    early signal).
-# 2. *All samples* (decides whether early stopping protects the most exposed samples): it lowers the
-#    exposure of all samples.
+# 2. *All samples* (decides whether early stopping protects the most exposed samples): early
+#    stopping lowers the exposure of all samples.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -37,12 +37,12 @@ epochs = 40  # of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # each is attacked by the others (not stated)
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # targets; the shadow models of one are the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 judges = 16  # networks that judge samples by their loss; no attack knows them (ours)
-share = 0.7  # of the pool that each judge trains on (ours)
-few = 4  # of these judges: does a part of them suffice?
+share = 0.7  # share of the pool that each judge trains on (ours)
+few = 4  # judges of the smaller set (ours)
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 halvings = 4  # divisions of the networks into halves that share no shadow model (ours)
 flags = 0.1  # share of the samples that is flagged (ours)
@@ -88,7 +88,7 @@ claims = report.claims(
     ),
     report.Claim(
         "few_find",
-        f"The loss of {few} networks until epoch {cheap} finds over a quarter of {exposed}",
+        f"The loss of {few} networks until epoch {cheap} finds more than a quarter of {exposed}",
         quantity=f"share of {exposed} found, mean loss of {few} networks until epoch {cheap}",
         above=0.25,
         margin=0.2,
@@ -97,11 +97,11 @@ claims = report.claims(
     ),
     report.Claim(
         "stop_protects",
-        f"Stopping at epoch {stop} removes a larger part of the exposure of {exposed} than of all "
+        f"Stopping at epoch {stop} removes a larger share of the exposure of {exposed} than of all "
         "samples",
-        fails=f"Stopping at epoch {stop} removes a smaller part of the exposure of {exposed} than "
+        fails=f"Stopping at epoch {stop} removes a smaller share of the exposure of {exposed} than "
         "of all samples",
-        quantity=f"exposure at epoch {stop}, as a part of the exposure after training: most "
+        quantity=f"exposure at epoch {stop}, as a share of the exposure after training: most "
         "exposed minus all samples",
         below=0.0,
         margin=0.1,
@@ -134,8 +134,8 @@ study = TrajectoryStudy(
     seed=seed,
     precision=precision,
 )
-after = checkpoints[1:]  # the loss before training says nothing
-halves = study.halves(halvings, after)
+trained_epochs = checkpoints[1:]  # without epoch 0
+halves = study.halves(halvings, trained_epochs)
 answers = study.signals(study.judges(judges, share))
 comparison = lab.compare(
     {"networks": study.trained},
@@ -153,17 +153,18 @@ pool_index = difficulty(signals, cheap)["index"]
 all_judges, few_judges = f"loss of {judges} networks", f"loss of {few} networks"
 losses = {all_judges: mean_loss_until(signals), few_judges: mean_loss_until(of_few_judges)}
 foresight = prediction.foresight(scores_of_halves, losses, pool_index, flags, rate)
-at_cheap, at_stop = after.index(cheap), after.index(stop)
+at_cheap, at_stop = trained_epochs.index(cheap), trained_epochs.index(stop)
 
 # %% [markdown]
 # ## Signals by epoch
-# The loss is the mean until an epoch. LiRA attacks other networks at that epoch.
+# The loss is the mean over all epochs until the one on the axis. LiRA attacks at that epoch, on
+# other networks.
 
 # %%
 names = {"attack": "LiRA on other networks", all_judges: all_judges, few_judges: few_judges}
 points = []
 for name, label in names.items():
-    for epoch, value in zip(after, foresight[name].correlation, strict=True):
+    for epoch, value in zip(trained_epochs, foresight[name].correlation, strict=True):
         points.append({"signal": label, "epoch": epoch, "value": value})
 beyond = foresight[all_judges].beyond_attack[at_cheap]
 effect = report.effect(beyond, "better", "worse", "not significantly better")
@@ -173,7 +174,7 @@ report.curves(
     hue="signal",
     reference=0.0,
     reference_label="chance",
-    title=f"Until epoch {cheap} the loss predicts final exposure {effect} than LiRA",
+    title=f"At epoch {cheap}, the loss predicts final exposure {effect} than LiRA",
     ylabel="rank correlation with final exposure",
 )
 
@@ -181,7 +182,7 @@ report.curves(
 rows = []
 for name, label in names.items():
     for epoch in (cheap, epochs):
-        at = after.index(epoch)
+        at = trained_epochs.index(epoch)
         row = {"signal": label, "until epoch": epoch}
         row["rank correlation"] = foresight[name].correlation[at]
         row["most exposed samples found"] = foresight[name].found[at]
@@ -194,15 +195,15 @@ report.table(
 )
 
 # %% [markdown]
-# ## Exposure that early stopping leaves
-# Exposure at an epoch, as a part of the exposure after training.
+# ## Exposure after early stopping
+# The most exposed samples are chosen after training, on other networks.
 
 # %%
 exposure = prediction.exposure_of_flagged(scores_of_halves, flags, rate)
 points = []
 groups = {"most exposed": exposure.flagged_left, "all samples": exposure.everybody_left}
 for group, left in groups.items():
-    for epoch, value in zip(after, left, strict=True):
+    for epoch, value in zip(trained_epochs, left, strict=True):
         points.append({"samples": group, "epoch": epoch, "value": value})
 protects = exposure.left_difference[at_stop]
 words = (
@@ -218,7 +219,7 @@ report.curves(
     reference=1.0,
     reference_label="exposure after training",
     title=f"Stopping at epoch {stop} {effect}",
-    ylabel="part of the final exposure",
+    ylabel="share of the final exposure",
 )
 
 # %% [markdown]
@@ -226,9 +227,9 @@ report.curves(
 
 # %%
 stopped = comparison.checkpoints["networks"][0]
-parts_left = ", ".join(f"{left[at_stop]} ({name})" for name, left in groups.items())
+remaining = report.listed({name: left[at_stop] for name, left in groups.items()})
 checks = {
-    "LiRA beats guessing": comparison.leak("networks", "LiRA")["auc"].low > 0.5,
+    "the AUC of LiRA is above .5": comparison.leak("networks", "LiRA")["auc"].low > 0.5,
     "the most exposed samples are exposed on other networks": exposure.flagged[-1],
 }
 report.judge(
@@ -238,7 +239,7 @@ report.judge(
     few_find=foresight[few_judges].found[at_cheap],
     stop_protects=protects,
     stop_costs=comparison.accuracy_difference("networks", stopped),
-    notes={"stop_protects": f"Part left: {parts_left}"},
+    notes={"stop_protects": f"remaining share of exposure: {remaining}"},
     checks={claim.name: checks for claim in claims},
     regime={
         "member accuracy": comparison.estimate("networks", "", "member accuracy"),
@@ -247,9 +248,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** LiRA at an early epoch is a weak rival, because little leaks by then. So one claim
-# compares the loss with LiRA after training. What early stopping leaves depends on the epoch and on
-# LiRA's threshold. Judges train on more of the pool than attacked networks do.
+# **Limits.** LiRA at an early epoch is a weak signal, because networks leak little at that epoch.
+# One claim therefore compares the loss with LiRA after training. The exposure after early stopping
+# depends on the epoch and on LiRA's threshold. Judges train on a larger share of the pool than
+# attacked networks.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

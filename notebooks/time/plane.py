@@ -20,10 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting): networks
-#    on harder data have a wider gap (loss on non-members minus loss on members). The networks with
-#    the wider final gap are read at the earlier epoch at which their gap is the other final gap. At
-#    one gap there can be several epochs with other vulnerabilities (see the limits).
+# 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting). The gap is
+#    the loss on non-members minus the loss on members. The networks with the wider final gap are
+#    read at the earlier epoch at which their gap equals the narrower final gap.
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
@@ -39,8 +38,8 @@ epochs = 40  # of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # each is attacked by the others (not stated)
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # targets; the shadow models of one are the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
@@ -128,18 +127,17 @@ comparison = lab.compare(
 # %%
 results = comparison.results
 attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
-null = {name: over_time.read(results, each) for name, each in permuted.items()}
+permuted_scores = {name: over_time.read(results, each) for name, each in permuted.items()}
 loss = {name: over_time.read(results, each) for name, each in losses.items()}
+harder_scores, simpler_scores = attack_scores[data], attack_scores[simple]
 
 # %% [markdown]
 # ## The vulnerability plane
-# On the diagonal nothing leaks: TPR and FPR are equal. Colour counts the samples of a cell.
+# Each row is a data set, each panel an epoch. A sample above the diagonal is vulnerable.
 
 # %%
 measure = trajectories.mean_advantage
-difference = over_time.contrast(measure, [attack_scores[data]], [attack_scores[simple]], rule=rate)[
-    -1
-]
+difference = over_time.contrast(measure, [harder_scores], [simpler_scores], rule=rate)[-1]
 effect = report.effect(difference, "higher", "lower", "not significantly higher")
 report.planes(
     {
@@ -152,20 +150,21 @@ report.planes(
 
 # %% [markdown]
 # ## Equal gap in loss
-# A line joins the epochs on one data set. Compare two points with the same gap.
+# A line joins the epochs on one data set, from a fifth of the training on. Compare two points with
+# the same gap.
 
 # %%
-above = {
+vulnerabilities = {
     name: over_time.jackknife(measure, each, rule=rate) for name, each in attack_scores.items()
 }
 gaps = {
     name: over_time.jackknife(over_time.generalisation_gaps, each) for name, each in loss.items()
 }
-four = attack_scores[data], loss[data], attack_scores[simple], loss[simple]
-at_gap = over_time.jackknife(trajectories.advantage_at_gap, *four, rule=rate)
+scores_and_losses = harder_scores, loss[data], simpler_scores, loss[simple]
+at_gap = over_time.jackknife(trajectories.advantage_at_gap, *scores_and_losses, rule=rate)
 points = []
 for name in studies:
-    for epoch, x, y in zip(checkpoints, gaps[name], above[name], strict=True):
+    for epoch, x, y in zip(checkpoints, gaps[name], vulnerabilities[name], strict=True):
         if epoch >= epochs / 5:
             points.append({"data": name, "gap": x, "vulnerability": y})
 effect = report.effect(at_gap, "higher", "lower", "not significantly higher")
@@ -177,7 +176,7 @@ report.tradeoff(
     reference=0.0,
     reference_label="no leak",
     corner_label="",
-    title=f"At the narrower final gap in loss, TPR minus FPR is {effect} on {data}",
+    title=f"At equal gaps in loss, vulnerability is {effect} on {data} than on {simple}",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
 )
@@ -188,12 +187,13 @@ for name in studies:
     row = {"data": name, "test accuracy": comparison.accuracy(name)}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["gap in loss"] = gaps[name][-1]
-    row["TPR minus FPR"] = above[name][-1]
-    row["with permuted membership"] = over_time.jackknife(measure, null[name], rule=rate)[-1]
+    row["TPR minus FPR"] = vulnerabilities[name][-1]
+    chance = over_time.jackknife(measure, permuted_scores[name], rule=rate)
+    row["with permuted membership"] = chance[-1]
     rows.append(row)
 report.table(
     rows,
-    caption=f"After training, {networks} networks of each. Gap in loss: nats",
+    caption=f"After training, {networks} networks on each. Gap in loss: nats",
     fold="Both data sets: accuracy, gap and leakage",
 )
 
@@ -206,7 +206,7 @@ members = [comparison.estimate(name, "", "member accuracy") for name in studies]
 is_harder = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 report.judge(
     claims,
-    shift=over_time.contrast(measure, [attack_scores[data]], [null[data]], rule=rate)[-1],
+    shift=over_time.contrast(measure, [harder_scores], [permuted_scores[data]], rule=rate)[-1],
     more_on_harder=difference,
     at_equal_gap=at_gap,
     checks={"more_on_harder": is_harder, "at_equal_gap": is_harder},
@@ -217,12 +217,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, and this is one pair of them. At an
-# equal gap the networks on the harder data are read at an earlier epoch. Late in training, the
-# vulnerability on the simpler data can rise while the gap stays. There the answer at an equal gap
-# depends on the epoch of the simpler data: we take the last one. The gap is itself a trace of
-# membership, so the comparison may remove part of the leakage. The page on complexity and speed
-# attacks the same networks, so its answers are not independent of these.
+# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets. Late
+# in training, the vulnerability on the simpler data can rise at a constant gap. The answer at an
+# equal gap then depends on the epoch that is read; the page reads the last one. The gap is itself a
+# trace of membership, so the comparison may remove part of the leakage. The page on complexity and
+# speed attacks the same networks, so the answers of the two pages are not independent.
 
 # %% [markdown]
 # ## Robustness: other thresholds
@@ -230,10 +229,9 @@ report.judge(
 
 # %%
 rows = []
-both = [attack_scores[data]], [attack_scores[simple]]
 for rule in (0.05, 0.1, 0.2, "balanced"):
-    changed = over_time.contrast(measure, *both, rule=rule)[-1]
-    rows.append({"threshold": str(rule), harder_minus_simpler: changed})
+    at_rule = over_time.contrast(measure, [harder_scores], [simpler_scores], rule=rule)[-1]
+    rows.append({"threshold": str(rule), harder_minus_simpler: at_rule})
 caption = "Mean TPR minus FPR after training, by the FPR of the threshold"
 report.table(rows, caption=caption, fold="Four thresholds")
 
