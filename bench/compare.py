@@ -8,7 +8,6 @@ Both files are lists of notebooks with their claims, as `leak-atlas report` writ
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,19 +57,11 @@ def _claims(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return claims
 
 
-def changes(both: list[Pair]) -> Counter[tuple[str, str]]:
-    """How many verdicts changed from which one to which one."""
-    verdicts = [(pair.first["verdict"], pair.second["verdict"]) for pair in both]
-    return Counter(verdict for verdict in verdicts if verdict[0] != verdict[1])
-
-
 def page(both: list[Pair]) -> str:
-    """The comparison as Markdown."""
+    """The comparison as Markdown; claims in the words of the second run."""
     shifts = sorted(pair.shift for pair in both)
     changed = [pair for pair in both if pair.first["verdict"] != pair.second["verdict"]]
-    contrary = sum(
-        number for verdicts, number in changes(both).items() if set(verdicts) == {"holds", "fails"}
-    )
+    verdicts = [{pair.first["verdict"], pair.second["verdict"]} for pair in changed]
     lines = [
         f"- {sum(pair.equal for pair in both)} of {len(both)} claims have the same numbers, to the"
         " last digit.",
@@ -78,13 +69,14 @@ def page(both: list[Pair]) -> str:
         " interval. The shift is"
         f" {shifts[len(shifts) // 2]:.2f} of half the interval in the median, and at most"
         f" {shifts[int(0.9 * len(shifts))]:.2f} for 90 % of the claims.",
-        f"- {len(changed)} verdicts change; {contrary} of them from *holds* to *fails* or back.",
+        f"- {len(changed)} verdicts change; {verdicts.count({'holds', 'fails'})} of them from"
+        " *holds* to *fails* or back.",
         "",
         "| Claim | First run | Second run |",
         "| --- | --- | --- |",
     ]
     for pair in changed:
-        text = f"{pair.notebook}: {pair.first['text']}"
+        text = f"{pair.notebook}: {pair.second['text']}"
         if pair.second["headline"]:
             text = f"**{text}**"
         lines.append(f"| {text} | {_words(pair.first)} | {_words(pair.second)} |")
@@ -93,8 +85,12 @@ def page(both: list[Pair]) -> str:
 
 def _words(claim: dict[str, Any]) -> str:
     value, low, high = (claim[name] for name in NUMBERS)
-    return f"{claim['verdict']}: {value:.3f} [{low:.3f}, {high:.3f}]"
+    numbers = f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    return f"{claim['verdict']}: {numbers.replace('-', '−')}"
 
 
 if __name__ == "__main__":
-    print(page(pairs(*map(Path, sys.argv[1:3]))))
+    if len(sys.argv) != 3:
+        print("leak atlas: name two files: python -m bench.compare FIRST SECOND", file=sys.stderr)
+        sys.exit(2)
+    print(page(pairs(*map(Path, sys.argv[1:]))))

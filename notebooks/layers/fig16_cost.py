@@ -99,7 +99,7 @@ claims = report.claims(
     ),
     report.Claim(
         "half_the_epochs",
-        "A network is accurate inside PPTP after less than half as many epochs as from scratch",
+        "A network is accurate inside PPTP after less than half of the epochs from scratch",
         quantity=f"epochs {until}: inside PPTP minus half of those from scratch",
         below=0.0,
         margin=1.5,

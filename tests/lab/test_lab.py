@@ -1,15 +1,18 @@
 """Plans, runs and results, on trainings of a fraction of a second."""
 
 import hashlib
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from leak_atlas import BadInput, lab
 from leak_atlas.engine import store
-from leak_atlas.lab.plans import plan
+from leak_atlas.lab import jobs
+from leak_atlas.lab.plans import Job, plan
 from leak_atlas.recipe import (
     BASE,
     PAST,
@@ -274,6 +277,29 @@ def test_a_disk_that_tears_an_entry_again_gets_no_third_try(
     with pytest.raises(lab.Failed, match=f"{signals[0].key[:12]} is corrupt"):
         lab.realize(attack)
     assert len(tries) == 2
+
+
+def test_a_job_that_another_run_has_done_by_now_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An input is corrupt; until it could be computed again, another process stores the result."""
+    signals = pool().signals()
+    attack = pool().attack(LiRA())
+    lab.realize(signals)
+    (job,) = plan([attack]).jobs.values()
+    really = jobs.run
+
+    def run(job: Job) -> Generator[None, None, jobs.Meta]:
+        yield from really(job)
+        raise store.Corrupt(signals[0].key, "torn")
+
+    monkeypatch.setattr(jobs, "run", run)
+    (outcome,) = jobs.do([job])
+    assert not outcome.error and store.has(attack.key)
+
+
+def test_a_result_names_the_processor_that_computed_it() -> None:
+    (step, *_) = pool().signals()
+    processor = lab.realize(step).meta(step)["processor"]
+    assert torch.backends.cpu.get_cpu_capability() in processor
 
 
 def test_realize_takes_steps_and_only_asks_while_a_batch_plans() -> None:

@@ -40,8 +40,8 @@ def effect(
 ) -> str:
     """The word for the side of a border on which a 95 % interval lies.
 
-    `effect(change, "raises", "lowers")` is "raises" if the whole interval lies above 0 and "lowers"
-    if it lies below. Otherwise, and for an estimate that is not resolved, it is `undecided`, by
+    `effect(change, "raises", "lowers")` is "raises" if the whole interval lies above the border
+    and "lowers" if it lies below. Otherwise, and for an estimate that is not resolved, it is `undecided`, by
     default "neither significantly raises nor lowers".
     """
     if estimate.resolved and estimate.low > border:
