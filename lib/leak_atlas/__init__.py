@@ -12,6 +12,35 @@ from pathlib import Path
 # first imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# Each library picks the widest instructions that it finds, and each width rounds in another order.
+# With these instructions every x86-64 processor that has AVX2 computes the same digits. The
+# libraries read the variables when they are first used.
+PORTABLE = {
+    "ATEN_CPU_CAPABILITY": "avx2",  # torch
+    "ONEDNN_MAX_CPU_ISA": "AVX2",  # torch's convolutions
+    "MKL_CBWR": "COMPATIBLE",  # torch's matrix products; the only setting for Intel and AMD alike
+    "OPENBLAS_CORETYPE": "Haswell",  # matrix products of NumPy and SciPy
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",  # NumPy
+}
+ARITHMETIC = "LEAK_ATLAS_ARITHMETIC"
+
+
+def arithmetic() -> str:
+    """`"native"` where the user asks for the processor's own arithmetic, else `"portable"`."""
+    return "native" if os.environ.get(ARITHMETIC) == "native" else "portable"
+
+
+def use_arithmetic() -> None:
+    """Sets the libraries' variables for this process and those that it starts."""
+    for name, value in PORTABLE.items():
+        if arithmetic() == "portable":
+            os.environ.setdefault(name, value)
+        elif os.environ.get(name) == value:
+            del os.environ[name]
+
+
+use_arithmetic()
+
 LINE = 300  # characters of the longest message
 
 

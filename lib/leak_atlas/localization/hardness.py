@@ -47,19 +47,19 @@ def gradient_norms(
         logits = functional_call(called, (parameters, buffers), (batch,))
         return functional.cross_entropy(logits, label[None])
 
-    def norm(image: Tensor, label: Tensor) -> Tensor:
+    def squared_norm(image: Tensor, label: Tensor) -> Tensor:
         gradients = grad(loss)(parameters, image, label).values()
         squares = [gradient.square().sum(dtype=torch.float64) for gradient in gradients]
-        return torch.stack(squares).sum().sqrt()
+        return torch.stack(squares).sum()
 
     size = sum(value.numel() for value in parameters.values())
     chunk = max(1, min(SAMPLES, NUMBERS // size))
-    norms = []
+    squares = []
     with float32():
         for rows in index.to(data.device).split(chunk):
             images = augmentation.plain(data, rows)
-            norms.append(vmap(norm)(images, data.labels[rows]))
-    return torch.cat(norms).cpu().numpy()
+            squares.append(vmap(squared_norm)(images, data.labels[rows]))
+    return np.sqrt(torch.cat(squares).cpu().numpy())
 
 
 @compute.register(GradientNorm)

@@ -132,14 +132,21 @@ def compare_maps(p: Tensor, q: Tensor) -> Tensor:
     products = [_products(*pair) for pair in chunks]
     gap2, dot, p2, q2 = torch.cat(products, dim=1)
     # Of equal maps this is p2 to the bit, so that their direction is 0 and not 1e-16.
-    product = (p2 * q2).sqrt()
+    product = root(p2 * q2)
     cosine = dot / product.clamp_min(torch.finfo(product.dtype).tiny)
     one_is_zero = (p2 != q2).double()
     direction = torch.where(product > 0, 1 - cosine, one_is_zero)
-    distance = (gap2 / d).sqrt()
-    length_p = (p2 / d).sqrt()
-    length_q = (q2 / d).sqrt()
+    distance = root(gap2 / d)
+    length_p = root(p2 / d)
+    length_q = root(q2 / d)
     return torch.stack([distance, direction.clamp(0, 2), length_p, length_q])
+
+
+def root(x: Tensor) -> Tensor:
+    """The square root, rounded correctly: on a CPU, the last bit of torch's depends on the
+    processor.
+    """
+    return x.sqrt() if x.is_cuda else torch.from_numpy(np.sqrt(x.numpy()))
 
 
 def _products(p: Tensor, q: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from leak_atlas.data import augmentation
 from leak_atlas.data.designs import Role
 from leak_atlas.data.resident import Resident
 from leak_atlas.engine.compute import Arrays, Of, compute, text
-from leak_atlas.localization.layers import Parts, pixels, random_halves, walk
+from leak_atlas.localization.layers import Parts, pixels, random_halves, root, walk
 from leak_atlas.models import Net
 from leak_atlas.recipe import Similarity
 from leak_atlas.training.answers import scoring
@@ -110,7 +110,7 @@ def _residual(
 ) -> Tensor:
     """The distance of each sample after the rotation, `(b,)`."""
     gap = (p - mean_p) - (q - mean_q) @ rotation
-    return gap.square().mean(dim=(1, 2)).sqrt()
+    return root(gap.square().mean(dim=(1, 2)))
 
 
 @compute.register(Similarity)
