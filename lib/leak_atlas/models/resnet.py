@@ -39,7 +39,23 @@ def _shortcut(
     """A 1x1 convolution and a norm where a block changes the shape of its map, else identity."""
     if before == after and stride == 1:
         return nn.Identity()
-    return chain(conv=conv(before, after, 1, stride), norm=norm(after))
+    parts = {"conv": conv(before, after, 1), "norm": norm(after)}
+    return chain(**parts) if stride == 1 else chain(thin=Thin(stride), **parts)
+
+
+class Thin(nn.Module):
+    """Every `stride`-th row and column of maps `(b, c, h, w)`.
+
+    With a 1x1 convolution it is that convolution with a stride. oneDNN's own, for processors without
+    AVX-512, writes outside its memory (torch 2.13, fewer than eight channels).
+    """
+
+    def __init__(self, stride: int) -> None:
+        super().__init__()
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, :, :: self.stride, :: self.stride]
 
 
 class Basic(nn.Module):
