@@ -27,15 +27,15 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1
 pool = 600  # samples from which each network draws half
-dev = 300  # samples outside the pool, unused here: the networks are those of weights/tab03
+dev = 300  # samples outside the pool, unused here; as in weights/tab03, to share its networks
 reference = 300  # samples outside the pool, unused here
 test = 600  # test samples
-alpha = 0.3  # of the defence RelaxLoss: target loss, nats
+alpha = 0.3  # target loss of the defence RelaxLoss, nats
 epochs = 12  # epochs of each training
 stops = [3, 4, 6, 8]  # earlier epochs, for early stopping
 batch = 64  # samples a step
 lr = 0.005  # learning rate of Adam, cosine to 0
-shadows = 10  # networks in complement pairs; each is attacked by the others except its pair
+shadows = 10  # networks; two of a pair split the pool; the other pairs are their shadow models
 seed = 101  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -72,6 +72,7 @@ variants = {"ordinary": ordinary, "RelaxLoss": defended}
 # network with the other networks, its *shadow models*.
 
 # %%
+# `sign="shadows"`: the shadow models show whether members have the smaller loss.
 attackers = {
     "loss": recipe.Threshold("loss", sign="shadows"),
     "LiRA": recipe.LiRA(),
@@ -81,7 +82,7 @@ attackers = {
 # %% [markdown]
 # ## 4 Run
 # `lab.compare` trains the networks, stores them, attacks and compares them. Run this cell twice:
-# what is stored is not computed again.
+# the second run reads the stored results.
 
 # %%
 comparison = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
@@ -90,7 +91,7 @@ comparison = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
 # ## 5 Which attack identifies members best?
 # The *true positive rate* (TPR) is the share of members that an attack identifies. The *false
 # positive rate* (FPR) is the share of non-members that it mistakes for members. The area under the
-# curve (AUC) is .5 for a guess.
+# curve of TPR against FPR (AUC) is .5 for guessing and 1 for a perfect attack.
 
 # %%
 curves = {}
@@ -106,7 +107,8 @@ report.roc(curves, title=f"{best} has the largest AUC, {areas[best]:.2f}")
 # A network that stops training earlier leaks less, too. So a defence is compared with early
 # stopping *at matched AUC*: with the epoch of ordinary training at which RMIA has the same AUC. The
 # line joins the epochs of ordinary training. The defence is worth its cost if its point lies right
-# of the line.
+# of the line. At earlier epochs the learning rate is still high: a whole training of fewer epochs
+# would be a stronger comparison.
 
 # %%
 gain = comparison.early_stopping("RelaxLoss", "RMIA")
@@ -122,7 +124,8 @@ report.tradeoff(
 
 # %%
 rows = comparison.table(["RMIA"], ("auc", "tpr@0.01"))
-report.table(rows, caption=f"Mean over {shadows} networks")
+expected = "Expected: the FPR on new samples, if it is larger"
+report.table(rows, caption=f"Mean over {shadows} networks. {expected}")
 
 # %% [markdown]
 # ## 7 Your turn
@@ -159,7 +162,7 @@ report.tradeoff(
 # | When in training does the leakage begin? | [explore/time](explore/time.py), [time/plane](time/plane.py) |
 # | Does my network leak? Does my defence hide members? | the table at the top of this page |
 #
-# `make reproduce` executes all notebooks, `make site` makes pages of them. The
+# `make reproduce` executes all notebooks, `make site` turns them into web pages. The
 # [glossary](../docs/glossary.md) explains their words.
 
 # %%

@@ -15,24 +15,25 @@
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
 # For each sample and stage we measure the distance between the features of M_all and of M_h1. The
 # AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
-# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|.
+# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|. The networks differ in
+# depth (number of blocks).
 #
 # **Controls.**
 #
 # 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all that differ in their seed alone.
+# 2. *Two seeds* (grey): two networks M_all of the smallest size that differ only in their seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
-models = ["atm-xt", "atm-t"]  # smallest first (paper: atm-xt, atm-t, atm-b)
+models = ["atm-xt", "atm-t"]  # networks, smallest first (paper: atm-xt, atm-t, atm-b)
 width = 8  # channels of stage 1; stages 2 to 4 have 2, 5, 8 times as many (paper: 64)
 patch = 4  # stride of the patch embedding, pixels (paper: not stated; 4 as published)
-init = "xavier"  # initial weights: own (published; a narrow network hardly leaves them) or xavier
+init = "xavier"  # initial weights: own (published), or xavier, with which narrow ATMs learn (ours)
 pool = 512  # samples of M_all (paper: 100,000)
 epochs = 20  # epochs (paper: not stated)
 batch = 128  # samples a step (paper: not stated)
-lr = 0.003  # rate of Adam without weight decay, cosine to 0 (paper: not stated)
+lr = 0.003  # learning rate of Adam without weight decay, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
 pairs = 10  # pairs of networks of each size, each with its own seed and half (paper: 3 runs)
 fitted = 0.85  # least member accuracy of a network that has learnt its members (ours)
@@ -65,7 +66,7 @@ claims = report.claims(
         above=0.0,
         margin=0.02,
         ours="our control",
-        control="does not depend on the length of the features",
+        control="1 − cosine does not depend on the length of the features",
         headline=True,
     ),
     report.Claim(
@@ -96,7 +97,7 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage for both sizes (Fig. 11)
-# The *disparity* of a stage is the distance of its AUC from the dotted line. The title is that of
+# The *disparity* of a stage is the distance of its AUC from the dotted line. The title refers to
 # the Euclidean distance.
 
 # %%
@@ -110,21 +111,23 @@ for name in models:
 comparison = lab.probe(variants, {"confidence": Threshold()})
 
 # %%
-both = ("euclidean", "direction")
+measures = ("euclidean", "direction")
 words = ("significantly larger", "significantly smaller", "not significantly larger")
-begins = report.effect(comparison.lead("stage3"), *words)
+larger_or_smaller = report.effect(comparison.lead("stage3"), *words)
 report.profile(
-    comparison.rows(both),
+    comparison.rows(measures),
     hue="variant",
     facet="measure",
-    floor=comparison.floor_rows(both),
+    floor=comparison.floor_rows(measures),
     hatch_from="stage3",
-    title=f"The disparity of stage 3 is {begins} than those of stages 1 and 2",
+    title=f"The disparity of stage 3 is {larger_or_smaller} than those of stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )
 
 # %% [markdown]
-# ## Fit, AUC and attack of each size
+# ## Accuracy, AUC and attack of each size
+# The folded table shows the AUC of stages 3 and 4 (disparity is its distance from 0.5) and the
+# confidence attack for each size. The attack is a threshold on the probability of the true class.
 
 # %%
 whole, half = comparison.whole, comparison.half
@@ -154,8 +157,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The networks need a member accuracy of only 0.85 here; the paper's is almost 1. In
-# `quick` the maps of stages 3 and 4 have one pixel, so an ATM has no tokens to mix there. The pages
+# **Limits.** The page requires a member accuracy of only 0.85; the paper's is almost 1. A lower
+# member accuracy may by itself lower the AUC of the attack (see the table). In `quick` the maps of
+# stages 3 and 4 have one pixel, so an ATM has no tokens to mix there. The pages
 # `fig05_channels_atm` and `fig07_tab02_map_size_atm` share networks with this page and are no
 # independent evidence.
 

@@ -13,15 +13,16 @@
 # effectively mitigate the model's privacy risks" (section 5.2.1).
 #
 # **Setup.** A network is trained with cross-entropy. Then a part of it is retrained with the
-# defence RelaxLoss, which holds the loss near a target. This part is the last layer (fine-tuned, or
-# rewound first), or all *risky stages* (those with a disparity in the paper; rewound first).
-# Earlier layers are frozen. Shadow models go through the same steps. *Matched AUC* means that test
-# accuracies are compared where an attack has the same AUC.
+# defence RelaxLoss, which keeps the loss near a target. This part is the last layer, fine-tuned or
+# *rewound* (first set back to its initial weights). Or it is the *risky stages*, always rewound:
+# stage 4 and the last layer. In the paper, the features of risky stages reveal which samples a
+# network has seen. Earlier layers are frozen. Shadow models go through the same steps. *Matched
+# AUC* means that test accuracies are compared where an attack has the same AUC.
 #
 # **Controls.**
 #
 # 1. *Early stopping*: ordinary training of fewer epochs.
-# 2. *RelaxLoss from scratch*, for the same number of epochs as the risky stages.
+# 2. *RelaxLoss from scratch*, compared with risky stages retrained for the same number of epochs.
 # 3. *No defence*: the risky stages are retrained with cross-entropy.
 
 # %% tags=["parameters"]
@@ -31,7 +32,7 @@ model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer (paper: not stated; conv3-pool gives its 4x4 map in stage 4)
 pool = 600  # samples from which each network draws half (paper: not stated)
-dev = 300  # samples outside the pool, unused here: the ordinary networks are those of Fig. 13
+dev = 300  # samples outside the pool, unused here; as on Fig. 13, to share its ordinary networks
 reference = 300  # further samples outside the pool, unused here
 test = 600  # samples of the test part (paper: not stated)
 risky_from = "stage4"  # first risky stage (paper, Tab. 6: stage4 on TinyImageNet)
@@ -41,9 +42,9 @@ retrain_epochs = 5  # epochs of retraining (paper: "less than half")
 stops = [3, 4, 5, 6, 8]  # epochs at which ordinary training may stop (ours)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
-lr = 0.005  # learning rate, cosine to 0, at the start of each training (paper: not stated)
+lr = 0.005  # learning rate at the start of each training, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-shadows = 10  # networks in complement pairs; each is attacked by the others, less its pair
+shadows = 10  # networks; two of a pair split the pool; the other pairs are their shadow models
 learnt = 0.6  # least test accuracy of ordinary networks that have learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -53,28 +54,29 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import audit, lab, recipe, report
 
 
-def risky_less(name, attack, **given):
+def risky_less(name, attack, **claim_fields):
     """Retrained risky stages leak less than each network that is compared with them."""
     return report.Claim(
         name,
         f"Retraining risky stages lowers the AUC of {attack} more than retraining the last layer",
         fails=f"The AUC of {attack} is lower on ordinary training or a retrained last layer than "
         "on retrained risky stages",
-        quantity=f"AUC of {attack}: ordinary training or last layer (whichever is lower) minus "
-        "risky stages",
+        quantity=f"AUC of {attack}: ordinary training, last layer fine-tuned or last layer rewound "
+        "(whichever is lowest) minus risky stages",
         above=0.0,
         margin=0.02,
         control="paired over targets; the same target loss",
-        **given,
+        **claim_fields,
     )
 
 
 claims = report.claims(
     report.Claim(
         "last_layer_fails",
-        "Retraining the last layer alone leaves more than half of the confidence attack's leakage",
+        "Retraining the last layer alone leaves more than half of the confidence attack's leakage "
+        "(AUC above 0.5)",
         quantity="AUC of the confidence attack: retrained last layer (fine-tuned or rewound, "
-        "whichever leaks less) minus the mean of ordinary training and 0.5",
+        "whichever leaks less) minus half the leakage (the mean of 0.5 and ordinary training)",
         above=0.0,
         margin=0.02,
         paper="Fig. 12",
@@ -93,9 +95,10 @@ claims = report.claims(
     risky_less("risky_less_rmia", "RMIA", ours="a stronger attack than the paper's"),
     report.Claim(
         "beats_scratch",
-        "At matched AUC of RMIA, retrained risky stages are more accurate than RelaxLoss "
-        "from scratch",
-        quantity="test accuracy at matched AUC of RMIA: risky stages minus RelaxLoss from scratch",
+        f"At matched AUC of RMIA, networks with risky stages retrained for {epochs} epochs are "
+        "more accurate than RelaxLoss from scratch",
+        quantity=f"test accuracy at matched AUC of RMIA: risky stages, {epochs} epochs, minus "
+        "RelaxLoss from scratch",
         above=0.0,
         margin=0.02,
         ours="our reading of the abstract",
@@ -136,7 +139,7 @@ ordinary, scratch = "ordinary training", "RelaxLoss from scratch"
 tuned, rewound = "last layer fine-tuned", "last layer rewound"
 risky = f"risky stages, {retrain_epochs} epochs"
 longer = f"risky stages, {epochs} epochs"
-bare, plain = "risky stages, not retrained", "risky stages, no defence"
+rewound_only, undefended = "risky stages, not retrained", "risky stages, no defence"
 variants = {
     ordinary: study.ordinary,
     scratch: study.defended(relax),
@@ -144,8 +147,8 @@ variants = {
     rewound: study.inside(relax, cut="head"),
     risky: study.inside(relax),
     longer: study.inside(relax, epochs=epochs),
-    plain: study.inside(),
-    bare: study.rewound(),
+    undefended: study.inside(),
+    rewound_only: study.rewound(),
 }
 comparison = lab.compare(
     variants,
@@ -155,12 +158,12 @@ comparison = lab.compare(
 )
 
 # %%
-shown = [way for way in variants if way != bare]
+shown = [label for label in variants if label != rewound_only]
 rows = []
 for attack in comparison.attackers:
     for row in comparison.rows(attack, variants=shown):
         rows.append(row | {"attack": attack})
-last_layer = [comparison.contrast(way, risky, "confidence") for way in (tuned, rewound)]
+last_layer = [comparison.contrast(label, risky, "confidence") for label in (tuned, rewound)]
 words = ("leak significantly less", "leak significantly more", "do not leak significantly less")
 leak_less = report.effect(audit.least(last_layer), *words)
 report.against_paper(
@@ -168,7 +171,7 @@ report.against_paper(
     "variant",
     hue="attack",
     xlabel="AUC of the attack",
-    title=f"Retrained risky stages {leak_less} to the confidence attack than a last layer",
+    title=f"Retrained risky stages {leak_less} (confidence attack) than a retrained last layer",
 )
 
 # %% [markdown]
@@ -178,7 +181,7 @@ report.against_paper(
 
 # %%
 line = [*comparison.checkpoints[ordinary], ordinary]
-lines = {ordinary: line} | {way: [way] for way in shown if way != ordinary}
+lines = {ordinary: line} | {label: [label] for label in shown if label != ordinary}
 matched = comparison.early_stopping(risky, "RMIA")
 words = ("significantly more", "significantly less", "not significantly more")
 report.tradeoff(
@@ -191,43 +194,47 @@ report.tradeoff(
 )
 
 # %%
-losses = {way: lab.member_losses(comparison.results, each) for way, each in variants.items()}
+losses = {label: lab.member_losses(comparison.results, each) for label, each in variants.items()}
 rows = []
-for way in shown:
-    row = {"network": way}
-    row["member accuracy"] = comparison.estimate(way, "", "member accuracy")
-    row["loss on members, nats"] = audit.mean_ci(losses[way])
-    row["test accuracy"] = comparison.accuracy(way)
-    if way in shown[1:]:
-        row["test accuracy minus early stopping"] = comparison.early_stopping(way, "RMIA")
+for label in shown:
+    row = {"network": label}
+    row["member accuracy"] = comparison.estimate(label, "", "member accuracy")
+    row["loss on members, nats"] = audit.mean_ci(losses[label])
+    row["test accuracy"] = comparison.accuracy(label)
+    if label in shown[1:]:
+        row["test accuracy minus early stopping"] = comparison.early_stopping(label, "RMIA")
     rows.append(row)
-aim = f"RelaxLoss aims at a loss of {alpha:g} on members"
-last = "Last column: at matched AUC of RMIA"
-report.table(rows, caption=f"Mean over {shadows} targets. {aim}. {last}", fold="All networks")
+target_loss = f"RelaxLoss aims at a loss of {alpha:g} nats on members"
+last_column = "Last column: at matched AUC of RMIA"
+report.table(
+    rows,
+    caption=f"Mean over {shadows} targets. {target_loss}. {last_column}",
+    fold="All networks",
+)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-half = (0.5 + comparison.measured(ordinary, "confidence")) / 2  # half of the leakage remains
-remains = []
-for way in (tuned, rewound):
-    remains.append(audit.paired_difference(comparison.measured(way, "confidence"), half))
+half = (0.5 + comparison.measured(ordinary, "confidence")) / 2  # AUC of half the leakage
+excess = []
+for label in (tuned, rewound):
+    excess.append(audit.paired_difference(comparison.measured(label, "confidence"), half))
 less = {}
 for attack in comparison.attackers:
     others = (ordinary, tuned, rewound)
-    less[attack] = audit.least(comparison.contrast(way, risky, attack) for way in others)
+    less[attack] = audit.least(comparison.contrast(label, risky, attack) for label in others)
 
 # %%
-fell = comparison.contrast(ordinary, bare, metric="test accuracy")
-rewinding = {"rewinding the risky stages should lower test accuracy": fell}
+accuracy_lost = comparison.contrast(ordinary, rewound_only, metric="test accuracy")
+rewinding = {"rewinding the risky stages should lower test accuracy": accuracy_lost}
 manipulation_checks = {}
-for way in (scratch, tuned, rewound, risky, longer):
-    raised = audit.paired_difference(losses[way], losses[ordinary])
-    manipulation_checks[way] = {f"RelaxLoss should raise the loss on members ({way})": raised}
+for label in (scratch, tuned, rewound, risky, longer):
+    raised = audit.paired_difference(losses[label], losses[ordinary])
+    manipulation_checks[label] = {f"RelaxLoss should raise the loss on members ({label})": raised}
 report.judge(
     claims,
-    last_layer_fails=audit.least(remains),
+    last_layer_fails=audit.least(excess),
     risky_less=less["confidence"],
     risky_less_rmia=less["RMIA"],
     beats_scratch=comparison.at_matched_auc(longer, line, "RMIA", other=scratch),
@@ -257,9 +264,10 @@ report.table(
 
 # %% [markdown]
 # **Limits.** RelaxLoss has one strength here; the page `fig13_tab06_defences_cifar100` has several.
-# In few epochs it changes a network less than in many. Checkpoints of early stopping still have a
-# high learning rate: a whole training of fewer epochs would be a stronger control. Retraining also
-# costs the epochs of ordinary training.
+# RelaxLoss changes a network less in few epochs than in many. The risky stages have more weights
+# than the last layer; no other part of the same size is retrained. Checkpoints of early stopping
+# still have a high learning rate: a whole training of fewer epochs would be a stronger control.
+# Retraining also needs the epochs of ordinary training.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -12,17 +12,19 @@
 # **The paper.** Fang & Kim (2026), Fig. 13 and Tab. 6: "both RelaxLoss and Adv-Reg show improvement
 # when they are used to retrain" (section 5.2.2).
 #
-# **Setup.** Two defences train networks: RelaxLoss (holds the loss near a target) and adversarial
+# **Setup.** Two defences train networks: RelaxLoss (keeps the loss near a target) and adversarial
 # regularization (Adv-Reg, trains against an attack network). They train *from scratch*, or *inside
-# PPTP*: the risky stages of an ordinary network (here 3 and 4, those with a disparity in the paper)
-# are rewound and retrained with the defence, and earlier stages are frozen. Shadow models go
-# through the same steps. *Matched AUC* means that test accuracies are compared where an attack has
-# the same AUC.
+# PPTP*. PPTP sets the risky stages of an ordinary network back to their initial weights. It
+# retrains these stages with the defence and freezes earlier stages. The risky stages are 3 and 4,
+# with the classifier. In the paper, their features reveal which samples a network has seen. Shadow
+# models go through the same steps. *Matched AUC* means that test accuracies are compared where an
+# attack has the same AUC.
 #
 # **Controls.**
 #
 # 1. *Early stopping*: ordinary training of fewer epochs, at matched AUC.
-# 2. *RMIA*, a stronger attack than those of the paper.
+# 2. *No defence inside PPTP*: the risky stages are retrained with cross-entropy.
+# 3. *RMIA*, a stronger attack than those of the paper.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-100
@@ -44,9 +46,9 @@ retrain_epochs = 5  # epochs of retraining (paper: "less than half")
 stops = [2, 3, 4, 5, 6, 8]  # epochs at which ordinary training may stop (ours)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
-lr = 0.005  # learning rate, cosine to 0, at the start of each training (paper: not stated)
+lr = 0.005  # learning rate at the start of each training, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-shadows = 10  # networks in complement pairs; each is attacked by the others, less its pair
+shadows = 10  # networks; two of a pair split the pool; the other pairs are their shadow models
 learnt = 0.6  # least test accuracy of ordinary networks that have learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -56,7 +58,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import audit, lab, recipe, report
 
 
-def gains(name, defence, attack, **given):
+def gains(name, defence, attack, **claim_fields):
     """At matched AUC a defence is more accurate inside PPTP."""
     return report.Claim(
         name,
@@ -67,8 +69,8 @@ def gains(name, defence, attack, **given):
         "scratch, mean over strengths",
         above=0.0,
         margin=0.02,
-        control="networks from scratch at several strengths, joined by a line",
-        **given,
+        control="ordinary training and the defence from scratch at each strength, joined by a line",
+        **claim_fields,
     )
 
 
@@ -102,8 +104,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and AUC of both defences (Fig. 13)
-# A network that lies lower and more to the right is better. Lines join the strengths of a defence,
-# or the epochs of ordinary training.
+# A network that lies lower and more to the right is better. Lines join no defence to the strengths
+# of a defence, or they join the epochs of ordinary training.
 
 # %%
 augmentation = recipe.Augment(augment) if augment else None
@@ -129,8 +131,8 @@ for alpha in adv_alphas:
 defences = {"RelaxLoss": relax, "Adv-Reg": adv}
 
 # %%
-ordinary, plain, bare = "ordinary training", "no defence, inside PPTP", "not retrained"
-variants = {ordinary: study.ordinary, plain: study.inside(), bare: study.rewound()}
+ordinary, undefended, rewound_only = "ordinary training", "no defence, inside PPTP", "not retrained"
+variants = {ordinary: study.ordinary, undefended: study.inside(), rewound_only: study.rewound()}
 for defence, objectives in defences.items():
     variants |= study.strengths(defence, objectives)
 attackers = {
@@ -156,8 +158,9 @@ def inside(defence):
 
 
 def scratch(defence):
-    """Strengths of a defence from scratch, weakest first, after no defence."""
-    return [ordinary, *((defence, "from scratch", strength) for strength in defences[defence])]
+    """Ordinary training, then the strengths of a defence from scratch, weakest first."""
+    strengths = [(defence, "from scratch", strength) for strength in defences[defence]]
+    return [ordinary, *strengths]
 
 
 plane = []
@@ -165,14 +168,14 @@ for defence in defences:
     lines = {
         "ordinary training": [*comparison.checkpoints[ordinary], ordinary],
         "from scratch": scratch(defence),
-        "inside PPTP": [plain, *inside(defence)],
+        "inside PPTP": [undefended, *inside(defence)],
     }
     plane += comparison.plane(lines, "confidence", panel=defence)
 gain = {}  # test accuracy at matched AUC, inside PPTP minus from scratch
 for defence in defences:
     for attack in attackers:
-        along = scratch(defence)
-        gain[defence, attack] = comparison.at_matched_auc(inside(defence), along, attack)
+        line = scratch(defence)
+        gain[defence, attack] = comparison.at_matched_auc(inside(defence), line, attack)
 
 # %%
 signs = {d: report.effect(gain[d, "confidence"], "higher", "lower") for d in defences}
@@ -189,7 +192,7 @@ report.tradeoff(
 )
 
 # %% [markdown]
-# ## Robustness: other attacks, and each strength
+# ## Robustness: other attacks, and each strength of a defence
 
 # %%
 rows = []
@@ -205,7 +208,7 @@ report.table(
 # %%
 rows = []
 for variant in variants:
-    if variant == bare:
+    if variant == rewound_only:
         continue
     row = {"network": audit.described(variant)}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
@@ -215,31 +218,36 @@ for variant in variants:
     if variant != ordinary:
         row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "RMIA")
     rows.append(row)
-strengths = "Numbers after a defence are its strength (RelaxLoss: target loss in nats)"
-last = "Last column: at matched AUC of RMIA"
-report.table(rows, caption=f"Mean over {shadows} targets. {strengths}. {last}", fold="All networks")
+unit = "RelaxLoss: target loss in nats; Adv-Reg: weight of the attack's gain"
+strength_caption = f"Numbers after a defence are its strength ({unit})"
+last_column = "Last column: at matched AUC of RMIA"
+report.table(
+    rows,
+    caption=f"Mean over {shadows} targets. {strength_caption}. {last_column}",
+    fold="All networks",
+)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
 correctness = []  # AUC of the correctness attack, mean over the strengths of RelaxLoss
-for strengths in (scratch("RelaxLoss")[1:], inside("RelaxLoss")):
-    pairs = [(variant, "correctness") for variant in strengths]
+for variants_of_place in (scratch("RelaxLoss")[1:], inside("RelaxLoss")):
+    pairs = [(variant, "correctness") for variant in variants_of_place]
     correctness.append(comparison.mean_measured(*pairs, number="auc"))
-not_lower = audit.paired_difference(correctness[0], correctness[1])
+correctness_lowered = audit.paired_difference(correctness[0], correctness[1])
 
 # %%
-fell = comparison.contrast(ordinary, bare, metric="test accuracy")
+accuracy_lost = comparison.contrast(ordinary, rewound_only, metric="test accuracy")
 manipulation_checks = {}
 for defence in defences:
-    last_scratch, last_inside = scratch(defence)[-1], inside(defence)[-1]
-    less = comparison.contrast(plain, last_inside, "RMIA")
-    fewer = comparison.contrast(ordinary, last_scratch, metric="member accuracy")
+    strongest_scratch, strongest_inside = scratch(defence)[-1], inside(defence)[-1]
+    auc_lowered = comparison.contrast(undefended, strongest_inside, "RMIA")
+    members_lost = comparison.contrast(ordinary, strongest_scratch, metric="member accuracy")
     manipulation_checks[defence] = {
-        f"{defence} inside PPTP should leak less than no defence inside PPTP": less,
-        f"{defence} from scratch should lower the accuracy on members": fewer,
-        "rewinding should lower test accuracy": fell,
+        f"{defence} inside PPTP should leak less than no defence inside PPTP": auc_lowered,
+        f"{defence} from scratch should lower the accuracy on members": members_lost,
+        "rewinding should lower test accuracy": accuracy_lost,
     }
 adv_learnt = comparison.accuracy(scratch("Adv-Reg")[-1]).value >= learnt
 manipulation_checks["Adv-Reg"]["Adv-Reg from scratch should have learnt"] = adv_learnt
@@ -250,7 +258,7 @@ report.judge(
     relaxloss=gain["RelaxLoss", "confidence"],
     adv_reg=gain["Adv-Reg", "confidence"],
     relaxloss_rmia=gain["RelaxLoss", "RMIA"],
-    correctness=not_lower,
+    correctness=correctness_lowered,
     stopping=comparison.early_stopping(inside("RelaxLoss"), "RMIA"),
     checks={
         "relaxloss": manipulation_checks["RelaxLoss"],
@@ -268,8 +276,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** A mean over strengths can hide opposite effects of weak and strong defences (see the
 # table of all networks). The comparison is not resolved where no network from scratch has the AUC
-# of a network inside PPTP. The same strength changes a network less in few epochs than in many: see
-# the page `fig12_retraining_ablation`. The paper's fifth attack, a neural network, is not run.
+# of a network inside PPTP. Training inside PPTP has fewer epochs, so the same strength changes a
+# network less: see the page `fig12_retraining_ablation`. The paper's fifth attack, a neural
+# network, is not run.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

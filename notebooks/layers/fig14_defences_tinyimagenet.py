@@ -12,13 +12,14 @@
 # **The paper.** Fang & Kim (2026), Fig. 14: "The Adv-Reg and RelaxLoss show more significant
 # improvement once PPTP is applied"; the gain of SELENA is "very slight" (section 5.2.2).
 #
-# **Setup.** Three defences train networks: RelaxLoss (holds the loss near a target), adversarial
+# **Setup.** Three defences train networks: RelaxLoss (keeps the loss near a target), adversarial
 # regularization (Adv-Reg, trains against an attack network) and SELENA (learns labels from
-# sub-models that did not see the sample). They train *from scratch*, or *inside PPTP*: the risky
-# stages of a first network (here stage 4, the one with a disparity in the paper) are rewound and
-# retrained with the defence, and earlier stages are frozen. The first network is trained with
-# cross-entropy, or with the regularizer CS-KD. *Matched AUC* means that test accuracies are
-# compared where an attack has the same AUC.
+# sub-models that did not see the sample). They train *from scratch*, or *inside PPTP*. PPTP sets
+# the risky stages of a first network back to their initial weights. It retrains these stages with
+# the defence and freezes earlier stages. The risky stage is 4, with the classifier. In the paper,
+# its features reveal which samples a network has seen. The first network is trained with
+# cross-entropy, or with CS-KD (class-wise self-distillation, a regularizer). *Matched AUC* means
+# that test accuracies are compared where an attack has the same AUC.
 #
 # **Controls.**
 #
@@ -32,7 +33,7 @@ model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer (paper: not stated)
 pool = 600  # samples from which each network draws half (paper: not stated)
-dev = 300  # samples outside the pool, unused here: they keep the networks those of Fig. 13
+dev = 300  # samples outside the pool, unused here; as on Fig. 13, to share its ordinary networks
 reference = 300  # samples outside the pool that Adv-Reg calls non-members (paper: not stated)
 test = 600  # test samples (paper: not stated)
 risky_from = "stage4"  # first rewound stage (paper, Tab. 6: stage4 on TinyImageNet)
@@ -41,15 +42,15 @@ adv_alphas = [3.0, 5.0]  # Adv-Reg: weights of the attack's gain (paper, Tab. 4:
 adv_steps = 3  # Adv-Reg: attack steps for each classifier step (paper, Tab. 4: 3)
 adv_width = 64  # Adv-Reg: units of the first layer of its attack network (published codes: 1024)
 sub_models = 3  # SELENA: networks that label the members (paper, Tab. 4: 25)
-leave_out = 1  # SELENA: of these, those that did not see a member (paper, Tab. 4: 3 to 10)
+leave_out = 1  # SELENA: sub-models that do not see a given member (paper, Tab. 4: 3 to 10)
 epochs = 12  # epochs from scratch (paper: not stated)
 retrain_epochs = 5  # epochs of retraining (paper: "less than half")
 stops = [2, 3, 4, 5, 6, 7, 8]  # epochs at which ordinary training may stop (ours)
 batch = 64  # samples a step (paper: not stated)
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9 (paper: not stated)
-lr = 0.005  # learning rate, cosine to 0, at the start of each training (paper: not stated)
+lr = 0.005  # learning rate at the start of each training, cosine to 0 (paper: not stated)
 augment = 0  # padding of the random crop with flips, pixels; 0: none (paper: crop and flip)
-shadows = 10  # networks; each is attacked by the others, less its complement (paper: 3 runs)
+shadows = 10  # networks; two of a pair split the pool; other pairs attack them (paper: 3 runs)
 learnt = 0.6  # least test accuracy of ordinary networks that have learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -61,12 +62,15 @@ from dataclasses import replace
 from leak_atlas import audit, lab, recipe, report
 
 matched = "test accuracy at matched AUC of the confidence attack"
-line_of_epochs = "both matched to the epochs of ordinary training; mean over strengths"
+line_of_epochs = (
+    "each side minus the line of ordinary training's epochs at its own AUC; mean over strengths"
+)
 improvement = "The Adv-Reg and RelaxLoss show more significant improvement once PPTP is applied"
 cskd_quote = "pre-training with CSKD also shows improvements in utility at the same privacy level"
 
 
 def gain_claim(name, text, networks, quote, headline=False):
+    """At matched AUC of the confidence attack, `networks` beat training from scratch."""
     return report.Claim(
         name,
         text,
@@ -113,8 +117,8 @@ claims = report.claims(
     ),
     gain_claim(
         "cskd_first",
-        "At matched AUC, RelaxLoss inside PPTP after CS-KD is more accurate than RelaxLoss from "
-        "scratch",
+        "At matched AUC of the confidence attack, RelaxLoss inside PPTP after CS-KD is more "
+        "accurate than RelaxLoss from scratch",
         "RelaxLoss inside PPTP after CS-KD",
         cskd_quote,
     ),
@@ -145,16 +149,16 @@ study = recipe.StageStudy(
 )
 
 # %%
-plain, cskd = "ordinary training", "CS-KD"
+undefended, cskd = "ordinary training", "CS-KD"
 scratch, inside, after_cskd = "from scratch", "inside PPTP", "inside PPTP after CS-KD"
-relax, adv_reg = {}, {}  # strengths of both defences
+relax, adv_reg = {}, {}  # each defence's objectives, by strength
 for alpha in relax_alphas:
     relax[f"{alpha:g}"] = recipe.RelaxLoss(alpha)
 for alpha in adv_alphas:
     objective = recipe.AdversarialRegularization(alpha, adv_steps, width=adv_width)
     adv_reg[f"{alpha:g}"] = objective
 
-variants = {plain: study.ordinary, cskd: study.defended(recipe.CSKD())}
+variants = {undefended: study.ordinary, cskd: study.defended(recipe.CSKD())}
 variants |= study.strengths("RelaxLoss", relax)
 variants |= study.strengths("Adv-Reg", adv_reg)
 for strength, objective in relax.items():
@@ -176,17 +180,17 @@ attackers = {
     "confidence": recipe.Threshold("confidence", sign="shadows"),
     "RMIA": recipe.RMIA(),
 }
-comparison = lab.compare(variants, attackers, checkpoints={plain: stops})
+comparison = lab.compare(variants, attackers, checkpoints={undefended: stops})
 
 # %%
-early = [*comparison.checkpoints[plain], plain]
-lines = {}  # the strengths of each defence in each place, weakest first
+early = [*comparison.checkpoints[undefended], undefended]
+lines = {}  # by (defence, place): the variants at each strength, weakest first
 for variant in variants:
     if isinstance(variant, tuple):
         lines.setdefault(variant[:2], []).append(variant)
 plane = []
 for defence in ("RelaxLoss", "Adv-Reg", "SELENA"):
-    drawn = {"early stopping": early[2:]}
+    drawn = {"early stopping": early[2:]}  # the first two epochs are not drawn
     for place in (scratch, inside, after_cskd):
         if (defence, place) in lines:
             drawn[place] = lines[defence, place]
@@ -195,8 +199,8 @@ for defence in ("RelaxLoss", "Adv-Reg", "SELENA"):
 
 def gain(defence, place, attack):
     """Test accuracy at matched AUC, in a place minus from scratch, mean over strengths."""
-    ones, others = lines[defence, place], lines[defence, scratch]
-    return comparison.at_matched_auc(ones, early, attack, others)
+    in_place, from_scratch = lines[defence, place], lines[defence, scratch]
+    return comparison.at_matched_auc(in_place, early, attack, from_scratch)
 
 
 # %%
@@ -217,7 +221,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## Differences of test accuracy
-# The table of all networks shows each defence at its largest strength.
+# The first table compares each defence with networks from scratch and with early stopping. The
+# second table shows each network; a defence is shown at its largest strength.
 
 # %%
 rows = []
@@ -235,17 +240,16 @@ report.table(rows, caption=caption, fold="Each defence under both attacks")
 
 # %%
 rows = []
-for variant in [plain, cskd, *(line[-1] for line in lines.values())]:
+for variant in [undefended, cskd, *(line[-1] for line in lines.values())]:
     row = {"network": audit.described(variant)}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     for attack in attackers:
         row[f"AUC of {attack}"] = comparison.estimate(variant, attack)
     rows.append(row)
-strengths = "Numbers after a defence are its strength (RelaxLoss: target loss in nats)"
-report.table(
-    rows, caption=f"Mean over {shadows} targets. {strengths}", fold="All networks, largest strength"
-)
+unit = "RelaxLoss: target loss in nats; Adv-Reg: weight of the attack's gain"
+caption = f"Mean over {shadows} targets. Numbers after a defence are its strength ({unit})"
+report.table(rows, caption=caption, fold="All networks, largest strength")
 
 # %% [markdown]
 # ## Verdicts
@@ -253,21 +257,21 @@ report.table(
 # %%
 manipulation_checks = {}
 for defence, place in lines:
-    lower = comparison.contrast(plain, lines[defence, place][-1], "confidence")
+    auc_lowered = comparison.contrast(undefended, lines[defence, place][-1], "confidence")
     manipulation_checks[defence, place] = {
-        f"{defence} {place} should lower the AUC of the confidence attack": lower
+        f"{defence} {place} should lower the AUC of the confidence attack": auc_lowered
     }
 
 # %%
-leaks_more = {}
+auc_raised = {}
 for attack in attackers:
     words = f"AUC of {attack} on SELENA: inside PPTP minus from scratch"
-    leaks_more[words] = comparison.contrast(selena_inside, selena_scratch, attack)
+    auc_raised[words] = comparison.contrast(selena_inside, selena_scratch, attack)
 
 # %%
 report.judge(
     claims,
-    notes={"selena": report.listed(leaks_more)},
+    notes={"selena": report.listed(auc_raised)},
     relaxloss=gain("RelaxLoss", inside, "confidence"),
     relax_stopping=comparison.early_stopping(lines["RelaxLoss", inside], "RMIA"),
     adv_reg=gain("Adv-Reg", inside, "confidence"),
@@ -281,16 +285,17 @@ report.judge(
         "cskd_first": manipulation_checks["RelaxLoss", after_cskd],
     },
     regime={
-        "ordinary member accuracy": comparison.estimate(plain, "", "member accuracy"),
-        "ordinary test accuracy": comparison.accuracy(plain),
+        "ordinary member accuracy": comparison.estimate(undefended, "", "member accuracy"),
+        "ordinary test accuracy": comparison.accuracy(undefended),
     },
 )
 
 # %% [markdown]
 # **Limits.** SELENA has one strength and is compared at that strength, not at matched AUC; the note
-# of its claim states the change of leakage. The paper also compares its gains with those on
-# CIFAR-100; this page has one data set. The paper states no strengths. The page
-# `fig13_tab06_defences_cifar100` retrains one stage more.
+# of its claim states the change of leakage. No network is retrained inside PPTP without a defence:
+# see the page `fig13_tab06_defences_cifar100`, which retrains one stage more. The paper states the
+# range of its strengths only. It also compares its gains with those on CIFAR-100; this page has one
+# data set.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -11,13 +11,14 @@
 #
 # **Our question** is about a premise of PPTP (Fang & Kim 2026): a stage without *disparity* counts
 # as safe and is frozen (sections 3.2 and 4). Does such a stage leak? The disparity of a stage is
-# |AUC − 0.5|. The AUC says how well the distance between the features of two networks separates
-# samples that one of them was not trained on from samples that both were trained on.
+# |AUC − 0.5|. This AUC measures how well the distance between the features of two networks
+# separates samples that one network was not trained on from samples that both were trained on.
 #
 # **Setup.** We attack one network instead of comparing two. The attacker knows the membership of
 # half of the samples. A classifier on the features of one stage learns from these samples and is
 # judged on the others. The defence is RelaxLoss, which keeps the loss near a target. *Inside PPTP*,
-# it retrains the risky stages alone (stage 4, rewound first).
+# stage 4 and the last layer are *rewound* (set back to their initial weights). RelaxLoss retrains
+# only these *risky stages*.
 #
 # **Controls.**
 #
@@ -32,20 +33,20 @@ model = "resnet10"  # architecture
 width = 8  # channels of stage 1
 stem = "conv3"  # first layer
 pool = 600  # samples: each attacked network draws half; M_all sees all and M_h1 half
-dev = 300  # samples outside the pool, unused here: they keep the networks those of Fig. 12
+dev = 300  # samples outside the pool, unused here; as on Fig. 12, to share its ordinary networks
 reference = 300  # samples outside the pool, unused here
 test = 600  # test samples
 risky_from = "stage4"  # first rewound stage (PPTP, Tab. 6: stage4 on TinyImageNet)
 alpha = 0.6  # RelaxLoss: target loss, nats
 epochs = 12  # epochs from scratch
 retrain_epochs = 5  # epochs of retraining
-pair_epochs = 12  # epochs of the pairs behind the disparity, as in own01
+pair_epochs = 12  # epochs of the pairs behind the disparity, as on own01_direction_or_length
 batch = 64  # samples a step
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9
-lr = 0.005  # learning rate, cosine to 0, at the start of each training
+lr = 0.005  # learning rate at the start of each training, cosine to 0
 augment = 0  # padding of the random crop with flips, pixels; 0: none
-networks = 10  # attacked networks, in complement pairs
-pairs = 12  # pairs of networks behind the disparity
+networks = 10  # attacked networks, in pairs that split the pool
+pairs = 12  # other networks: pairs of M_all and M_h1, behind the disparity
 learnt = 0.6  # least test accuracy of ordinary networks that have learnt
 seed = 101  # evaluation seed: of designs, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -67,18 +68,18 @@ from leak_atlas.recipe import (
     StageStudy,
 )
 
-of = "AUC of the classifier on features of"
-same = "the same classifier; paired over networks"
+auc_on = "AUC of the classifier on features of"
+same_classifier = "the same classifier; paired over networks"
 claims = report.claims(
     report.Claim(
         "stage_3_identifies",
         "Features of stage 3 identify members better after training than before",
         fails="Features of stage 3 identify members less well after training than before",
-        quantity=f"{of} stage 3: trained minus untrained network",
+        quantity=f"{auc_on} stage 3: trained minus untrained network",
         above=0.0,
         margin=0.05,  # few networks, of which each has few samples
         ours=True,
-        control=same,
+        control=same_classifier,
         headline=True,
     ),
     report.Claim(
@@ -97,17 +98,17 @@ claims = report.claims(
     report.Claim(
         "stage_4_identifies",
         "Features of stage 4 identify members better after training than before",
-        quantity=f"{of} stage 4: trained minus untrained network",
+        quantity=f"{auc_on} stage 4: trained minus untrained network",
         above=0.0,
         margin=0.05,
         ours=True,
-        control=same,
+        control=same_classifier,
     ),
     report.Claim(
         "defence_lowers",
         "Features of stage 4 identify members less well after retraining with RelaxLoss than "
         "without a defence",
-        quantity=f"{of} stage 4: RelaxLoss inside PPTP minus no defence",
+        quantity=f"{auc_on} stage 4: RelaxLoss inside PPTP minus no defence",
         below=0.0,
         margin=0.05,
         ours=True,
@@ -115,8 +116,9 @@ claims = report.claims(
     ),
     report.Claim(
         "as_low_as_scratch",
-        "In stage 4, RelaxLoss inside PPTP leaves an AUC less than 0.05 higher than from scratch",
-        quantity=f"{of} stage 4: RelaxLoss inside PPTP minus from scratch",
+        "In stage 4, the AUC after RelaxLoss inside PPTP is less than 0.05 above the AUC after "
+        "RelaxLoss from scratch",
+        quantity=f"{auc_on} stage 4: RelaxLoss inside PPTP minus from scratch",
         below=0.05,
         margin=0.05,
         ours=True,
@@ -129,7 +131,8 @@ claims
 # %% [markdown]
 # ## AUC of each stage, of one network and of two networks
 # The left panel shows how well the features of one network identify members. The right panel shows
-# how well the distance between two networks separates unseen samples.
+# how well the distance between two networks separates samples that one of them has not seen from
+# samples that both have seen.
 
 # %%
 source, network = Data(data, pixels), Model(model, width, stem)
@@ -149,35 +152,35 @@ study = StageStudy(
     seed=seed,
     precision=precision,
 )
-of_pairs = replace(schedule, epochs=pair_epochs)
-probes = ProbeStudy(source, network, of_pairs, pool, pairs, seed, precision)
+pair_schedule = replace(schedule, epochs=pair_epochs)
+probes = ProbeStudy(source, network, pair_schedule, pool, pairs, seed, precision)
 
 # %%
-plain, retrained = "ordinary training", "risky stages, no defence"
+undefended, retrained = "ordinary training", "risky stages, no defence"
 pptp, scratch = "RelaxLoss inside PPTP", "RelaxLoss from scratch"
 variants = {
     "untrained": study.ordinary.at("init"),
-    plain: study.ordinary,
+    undefended: study.ordinary,
     retrained: study.inside(),
     pptp: study.inside(RelaxLoss(alpha)),
     scratch: study.defended(RelaxLoss(alpha)),
 }
-asked = {}
+attack_steps = {}
 for variant, population in variants.items():
-    asked[variant] = [StageMembership(state) for state in population]
+    attack_steps[variant] = [StageMembership(state) for state in population]
 distances = probes.distances()
-comparison = lab.compare(variants, {}, also=[asked, distances])
+comparison = lab.compare(variants, {}, also=[attack_steps, distances])
 
 # %%
 results = comparison.results
 parts = results[distances[0]].parts
 stages = [part for part in parts if part.startswith("stage")]
 aucs = {}  # AUC of the classifier by variant and part, of each network
-for variant, steps in asked.items():
+for variant, steps in attack_steps.items():
     areas = [audit.auc(results[step]["scores"], results[step]["member"]) for step in steps]
-    for part, values in zip(parts, zip(*areas, strict=True), strict=True):
-        aucs[variant, part] = values
-shared = 2.0  # two networks of a complement pair share the samples that the attacker knows
+    for index, part in enumerate(parts):
+        aucs[variant, part] = [area[index] for area in areas]
+shared = 2.0  # design effect: two networks that split the pool share the attacker's known samples
 profile = disparity.profile(*disparity.read([results[step] for step in distances]))
 two_networks = dict(zip(parts, profile, strict=True))
 
@@ -190,15 +193,15 @@ def change(one, other, part):
 # %%
 rows = []
 for part in stages:
-    for variant in ("untrained", plain):
+    for variant in ("untrained", undefended):
         value = audit.mean_ci(aucs[variant, part], bounds=(0, 1), design_effect=shared)
-        one = {"reading": "one network: AUC of classifier", "network": variant}
-        rows.append({"part": part, "value": value} | one)
-    two = {"reading": "two networks: AUC of distance", "network": plain}
-    rows.append({"part": part, "value": two_networks[part]} | two)
-silent = disparity.strength(two_networks["stage3"])
+        row = {"part": part, "value": value, "network": variant}
+        rows.append(row | {"reading": "one network: AUC of classifier"})
+    row = {"part": part, "value": two_networks[part], "network": undefended}
+    rows.append(row | {"reading": "two networks: AUC of distance"})
+stage_3_disparity = disparity.strength(two_networks["stage3"])
 identifies = report.effect(
-    change(plain, "untrained", "stage3"),
+    change(undefended, "untrained", "stage3"),
     "better",
     "worse",
     "not significantly better",
@@ -208,13 +211,13 @@ report.profile(
     hue="network",
     facet="reading",
     title=f"Stage 3 identifies members {identifies} after training; its disparity is "
-    f"{silent.value:.3f}",
+    f"{stage_3_disparity.value:.3f}",
     ylabel="AUC",
 )
 
 # %% [markdown]
 # ## AUC of the classifier on each stage after each defence
-# PPTP freezes stages 1 to 3, so their numbers cannot change.
+# PPTP freezes stages 1 to 3, so their numbers equal those of ordinary training.
 
 # %%
 rows = []
@@ -233,32 +236,33 @@ report.table(rows, caption=caption, fold="Each defence")
 # ## Verdicts
 
 # %%
-lower = comparison.contrast(plain, pptp, metric="member accuracy")
-manipulation_checks = {"RelaxLoss inside PPTP should lower the accuracy on members": lower}
+accuracy_lost = comparison.contrast(undefended, pptp, metric="member accuracy")
+lowered = "RelaxLoss inside PPTP should lower the accuracy on members"
+manipulation_checks = {lowered: accuracy_lost}
 levels = {}
-for variant in (plain, "untrained"):
+for variant in (undefended, "untrained"):
     levels[variant] = audit.mean_ci(aucs[variant, "stage3"], bounds=(0, 1), design_effect=shared)
 report.judge(
     claims,
     notes={"stage_3_identifies": f"AUC: {report.listed(levels)}"},
-    stage_3_identifies=change(plain, "untrained", "stage3"),
-    stage_3_silent=silent,
-    stage_4_identifies=change(plain, "untrained", "stage4"),
+    stage_3_identifies=change(undefended, "untrained", "stage3"),
+    stage_3_silent=stage_3_disparity,
+    stage_4_identifies=change(undefended, "untrained", "stage4"),
     defence_lowers=change(pptp, retrained, "stage4"),
     as_low_as_scratch=change(pptp, scratch, "stage4"),
     checks={"defence_lowers": manipulation_checks, "as_low_as_scratch": manipulation_checks},
     regime={
-        "ordinary member accuracy": comparison.estimate(plain, "", "member accuracy"),
-        "ordinary test accuracy": comparison.accuracy(plain),
+        "ordinary member accuracy": comparison.estimate(undefended, "", "member accuracy"),
+        "ordinary test accuracy": comparison.accuracy(undefended),
     },
 )
 
 # %% [markdown]
-# **Limits.** With an AUC near 0.5, few members are found. The disparity is measured on pairs of
-# networks, the attack on other networks of the same kind. A better classifier may identify more, so
-# these AUCs are lower bounds. Stage 3 may have a disparity by direction: see the page
-# `fig01_stage_and_block_disparity`. This attacker reads features inside the network; the paper's
-# attackers read its output.
+# **Limits.** With an AUC near 0.5, few members are identified. The disparity is measured on pairs
+# of networks, the AUC of the classifier on other networks of the same kind. A better classifier may
+# identify more, so its AUCs are lower bounds. Stage 3 may have a disparity by direction: see the
+# page `fig01_stage_and_block_disparity`. This attacker reads features inside the network; the
+# paper's attackers read its output.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,17 +13,20 @@
 # prediction sensitivities is increased due to neural network pruning" (section 4.1).
 #
 # **Setup.** L1 unstructured pruning removes the smallest weights; then the network is fine-tuned.
-# *Confidence* is the probability that a network gives to the true class. *Sensitivity* is the
-# change of that probability under small noise on the input, divided by the size of the noise. A
-# *gap* is the difference between the means of members and of non-members.
+# *Confidence* is the probability that a network gives to the true class. *Sensitivity* is the mean
+# absolute change of that probability under small noise on the input, divided by the size of the
+# noise. The *confidence gap* is the mean of members minus that of non-members. The *sensitivity
+# gap* is the mean of non-members minus that of members, as members are expected to be less
+# sensitive.
 #
 # **Controls.**
 #
 # 1. *Fine-tuning alone* (subtracted in both answers): the dense network is trained for the same
-#    number of epochs, and nothing is pruned.
+#    number of additional epochs, and nothing is pruned.
 # 2. *Logarithms*: a sensitivity gap also grows if all sensitivities grow by one factor, or if a few
-#    samples become very sensitive. Most members are then no easier to identify. The same gap in
-#    log10 of the sensitivity ignores a common factor, and few samples change it little.
+#    samples become very sensitive. In both cases most members are no easier to identify. The gap
+#    in log10 of the sensitivity is unaffected by a common factor and depends little on a few
+#    samples.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -31,9 +34,9 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-targets = 10  # target networks, which split the targets' half (paper: 1)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
 sparsity = 0.6  # share of the weights that is removed, as on the other pages (paper: .7)
 queries = 10  # noisy copies of each sample (paper: 10)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -41,8 +44,8 @@ retrain_epochs = 6  # epochs after pruning, at most (published code: half of `ep
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -124,8 +127,9 @@ claims
 
 # %% [markdown]
 # ## Confidence and sensitivity of each sample (Fig. 1)
-# The figure shows one target, its title the mean over all targets. The last bin also counts the
-# largest 0.1 % of the values. The noise has size 0.001 on the normalised input.
+# The figure shows one target; its title states the mean result over all targets. Vertical lines
+# are means. The last bin also counts the largest 0.1 % of the values. The noise on the normalised
+# input has standard deviation 0.001.
 
 # %%
 study = PruningStudy(
@@ -147,23 +151,25 @@ comparison = lab.compare(variants, {}, also=[sensitivity, removed])
 
 # %%
 networks = behaviours(comparison.results, variants, sensitivity)
-drift = {variant: gaps(each) for variant, each in networks.items()}
-unit = {"confidence": 1.0, "sensitivity": abs(drift["dense"]["sensitivity"].mean())}
+target_gaps = {variant: gaps(behaviour) for variant, behaviour in networks.items()}
+gap_unit = {"confidence": 1.0, "sensitivity": abs(target_gaps["dense"]["sensitivity"].mean())}
 
 
 def change(kind, other):
-    """A gap of the pruned network minus that of another variant."""
-    one = drift[pruner][kind] / unit[kind]
-    return audit.paired_difference(one, drift[other][kind] / unit[kind])
+    """A gap of the pruned network minus that of another variant, mean over targets."""
+    pruned_gaps = target_gaps[pruner][kind] / gap_unit[kind]
+    other_gaps = target_gaps[other][kind] / gap_unit[kind]
+    return audit.paired_difference(pruned_gaps, other_gaps)
 
 
 # %%
 panels, notes = {}, {}
 for variant in variants:
-    one = networks[variant][0]
-    for kind in unit:
-        panels[variant, kind] = [one[kind][one["member"]], one[kind][~one["member"]]]
-        notes[variant, kind] = f"gap {drift[variant][kind][0]:.3f}"
+    first = networks[variant][0]
+    member = first["member"]
+    for kind in gap_unit:
+        panels[variant, kind] = [first[kind][member], first[kind][~member]]
+        notes[variant, kind] = f"gap {target_gaps[variant][kind][0]:.3f}"
 effect = report.effect(
     change("confidence", tuned),
     "significantly raises",
@@ -182,8 +188,8 @@ report.histograms(
 
 # %% [markdown]
 # ## Gaps of all targets
-# The paper compares the pruned with the dense network. The fine-tuned dense network has the same
-# number of epochs as the pruned one.
+# The paper compares the pruned with the dense network. The fine-tuned dense network is trained for
+# the same number of epochs as the pruned one.
 
 # %%
 rows = []
@@ -191,10 +197,10 @@ for variant in variants:
     row = {"network": variant}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
-    for kind in unit:
-        row[f"{kind} gap"] = audit.mean_ci(drift[variant][kind])
+    for kind in gap_unit:
+        row[f"{kind} gap"] = audit.mean_ci(target_gaps[variant][kind])
     rows.append(row)
-report.table(rows, caption=f"Mean over {targets} targets; {sparsity:.0%} of the weights removed")
+report.table(rows, caption=f"Mean over {targets} targets; {pruner} removes {sparsity:.0%}")
 
 # %% [markdown]
 # ## Verdicts
@@ -202,13 +208,18 @@ report.table(rows, caption=f"Mean over {targets} targets; {sparsity:.0%} of the 
 
 # %%
 def log_gap(variant):
-    """Gap of the log10 of the sensitivity of each target."""
-    each = [(np.log10(one["sensitivity"] + 1e-6), one["member"]) for one in networks[variant]]
-    return [-gap(values, member) for values, member in each]
+    """Gap in log10 of the sensitivity, non-members minus members, one value a target."""
+    values = []
+    for target in networks[variant]:
+        logarithm = np.log10(target["sensitivity"] + 1e-6)  # defined at sensitivity 0
+        values.append(-gap(logarithm, target["member"]))  # `gap`: members minus non-members
+    return values
 
 
-by_ratio = audit.paired_difference(log_gap(pruner), log_gap(tuned))
-in_logs = report.listed({"the same difference for the gap in log10 (control 2)": by_ratio})
+log_gap_change = audit.paired_difference(log_gap(pruner), log_gap(tuned))
+log_gap_note = report.listed(
+    {"the same difference for the gap in log10 (control 2)": log_gap_change}
+)
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
@@ -216,8 +227,8 @@ report.judge(
     sensitivity_not_epochs=change("sensitivity", tuned),
     confidence_grows=change("confidence", "dense"),
     sensitivity_grows=change("sensitivity", "dense"),
-    sensitivity_by_ratio=by_ratio,
-    notes={"sensitivity_not_epochs": in_logs},
+    sensitivity_by_ratio=log_gap_change,
+    notes={"sensitivity_not_epochs": log_gap_note},
     checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -227,9 +238,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the pool. A larger gap need
-# not mean more leakage: an attack can identify the same number of members while a gap grows (see
-# `fig09_gap_and_risk`).
+# **Limits.** The page tests one pruner at one sparsity. All targets draw their members from the
+# same half of the pool. A larger gap need not mean more leakage: an attack can identify the same
+# number of members while a gap grows (see `fig09_gap_and_risk`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,16 +13,18 @@
 # sensitivities, and "Such divergence also differs among classes" (section 4.1).
 #
 # **Setup.** L1 unstructured pruning removes the smallest weights; then the network is fine-tuned.
-# The *confidence gap* of a class is the mean confidence in the true class of its members minus that
-# of its non-members. The *sensitivity gap* is the mean sensitivity to small noise of its
-# non-members minus that of its members.
+# *Confidence* is the probability that a network gives to the true class. *Sensitivity* is the mean
+# absolute change of that probability under small noise on the input, divided by the size of the
+# noise. The *confidence gap* of a class is the mean confidence of its members minus that of its
+# non-members. The *sensitivity gap* is the mean sensitivity of its non-members minus that of its
+# members.
 #
 # **Controls.**
 #
 # 1. *Fine-tuning alone* (decides whether pruning widens a gap): the dense network is trained for
 #    the same number of epochs, and nothing is pruned.
-# 2. *Permuted class labels*: a class has few samples, so gaps differ among classes by chance, too.
-#    Permuted labels measure by how much.
+# 2. *Permuted class labels*: a class has few samples, so gaps also differ among classes by chance.
+#    Permuting the class labels shows how large these differences are.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -30,19 +32,19 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-targets = 10  # target networks, which split the targets' half (paper: 1)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
 sparsity = 0.6  # share of the weights that is removed, as on the other pages (paper: .7)
 queries = 10  # noisy copies of each sample (paper: 10)
-shuffles = 100  # permutations of the classes (ours)
+shuffles = 100  # permutations of the class labels (ours)
 epochs = 12  # of the dense network, at most (published code: 100)
 retrain_epochs = 6  # epochs after pruning, at most (published code: half of `epochs`)
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -58,7 +60,7 @@ from leak_atlas.localization.divergence import (
 from leak_atlas.recipe import Data, Model, PruningStudy, Schedule
 
 tuned = "fine-tuned dense"
-larger = "share of classes with a larger"
+share_of_classes = "mean over targets of the share of classes with a larger"
 quote = (
     "The divergence of confidence (a) and sensitivity (b) between members and nonmembers is "
     "increased"
@@ -68,19 +70,19 @@ claims = report.claims(
         "confidence_not_epochs",
         "In most classes pruning raises the confidence gap beyond fine-tuning alone",
         fails="In most classes pruning does not raise the confidence gap beyond fine-tuning alone",
-        quantity=f"{larger} confidence gap (mean confidence of members minus that of "
+        quantity=f"{share_of_classes} confidence gap (mean confidence of members minus that of "
         "non-members) in the pruned than in the fine-tuned dense network",
         above=0.5,
         margin=0.17,
         ours="our control",
-        control="fine-tuning for the same number of epochs, nothing pruned; each class of each "
-        "target is compared with itself",
+        control="fine-tuning for the same number of epochs, nothing pruned; paired over targets "
+        "and classes",
         headline=True,
     ),
     report.Claim(
         "confidence_in_most",
         "In most classes pruning raises the confidence gap",
-        quantity=f"{larger} confidence gap in the pruned than in the dense network",
+        quantity=f"{share_of_classes} confidence gap in the pruned than in the dense network",
         above=0.5,
         margin=0.17,
         paper="our reading of Fig. 4",
@@ -91,7 +93,7 @@ claims = report.claims(
     report.Claim(
         "sensitivity_in_most",
         "In most classes pruning raises the sensitivity gap",
-        quantity=f"{larger} sensitivity gap in the pruned than in the dense network",
+        quantity=f"{share_of_classes} sensitivity gap in the pruned than in the dense network",
         above=0.5,
         margin=0.17,
         paper="our reading of Fig. 4",
@@ -102,8 +104,8 @@ claims = report.claims(
     report.Claim(
         "confidence_varies",
         "In pruned networks the confidence gap differs more among classes than by chance",
-        quantity="standard deviation of the confidence gap over classes, divided by the mean "
-        "standard deviation under permuted class labels",
+        quantity="pruned network: standard deviation of the confidence gap over classes, divided "
+        "by the mean standard deviation under permuted class labels; mean over targets",
         above=1.0,
         margin=0.2,
         paper="Fig. 4",
@@ -122,7 +124,7 @@ claims
 # %% [markdown]
 # ## Confidence gap by class (Fig. 4)
 # Points are means over targets. Classes are numbered as in the data set. The title counts every
-# class of every target.
+# class of every target separately.
 
 # %%
 study = PruningStudy(
@@ -147,16 +149,31 @@ classes = study.data.classes
 
 # %%
 def class_gaps(kind, variant):
-    """Gap of each target's classes, (targets, classes)."""
-    sign = -1 if kind == "sensitivity" else 1
-    each = [(sign * one[kind], one["member"], one["label"]) for one in networks[variant]]
-    return np.array([gap_by_class(*columns, classes) for columns in each])
+    """Gap of each class of each target, (targets, classes)."""
+    sign = -1 if kind == "sensitivity" else 1  # sensitivity: non-members minus members
+    gaps = []
+    for target in networks[variant]:
+        values = sign * target[kind]
+        gaps.append(gap_by_class(values, target["member"], target["label"], classes))
+    return np.array(gaps)
 
 
-def in_most(kind, other):
-    """Share of classes whose gap is larger in the pruned network than in another one."""
+def share_larger(kind, other):
+    """Share of classes whose gap is larger in the pruned than in another variant; mean over
+    targets.
+    """
     is_larger = class_gaps(kind, pruner) > class_gaps(kind, other)
     return audit.mean_ci(is_larger.mean(axis=1), bounds=(0, 1))
+
+
+def spread_by_chance(target, rng):
+    """Standard deviation of the confidence gap over permuted classes, mean over permutations."""
+    values, member = target["confidence"], target["member"]
+    deviations = []
+    for _ in range(shuffles):
+        labels = permuted_labels(target["label"], member, rng)
+        deviations.append(np.std(gap_by_class(values, member, labels, classes)))
+    return np.mean(deviations)
 
 
 # %%
@@ -165,22 +182,18 @@ spread = {}
 for variant in variants:
     rng = np.random.default_rng(seed)
     ratios = []
-    for one, class_gap in zip(networks[variant], confidence[variant], strict=True):
-        chance = []
-        for _ in range(shuffles):
-            labels = permuted_labels(one["label"], one["member"], rng)
-            chance.append(np.std(gap_by_class(one["confidence"], one["member"], labels, classes)))
-        ratios.append(class_gap.std() / np.mean(chance))
+    for target, gaps in zip(networks[variant], confidence[variant], strict=True):
+        ratios.append(gaps.std() / spread_by_chance(target, rng))
     spread[variant] = audit.mean_ci(ratios)
 
 # %%
 order = np.argsort(-confidence["dense"].mean(axis=0))
 rows = []
 for variant in variants:
-    for number in order:
-        value = audit.mean_ci(confidence[variant][:, number])
-        rows.append({"class": str(number), "network": variant, "value": value})
-share = in_most("confidence", tuned).value
+    for class_number in order:
+        value = audit.mean_ci(confidence[variant][:, class_number])
+        rows.append({"class": str(class_number), "network": variant, "value": value})
+share = share_larger("confidence", tuned).value
 report.profile(
     rows,
     "class",
@@ -194,9 +207,9 @@ report.profile(
 
 # %% [markdown]
 # ## Differences among classes, compared with chance
-# The *spread* is the standard deviation of the confidence gap over classes, divided by that under
-# permuted class labels; 1 is chance. If the dense network has the same spread, the differences
-# among classes do not come from pruning.
+# The *spread* is the standard deviation of the confidence gap over classes, divided by its mean
+# under permuted class labels; 1 is chance. Differences among classes that the dense network also
+# shows do not come from pruning.
 
 # %%
 rows = []
@@ -207,7 +220,7 @@ for variant in variants:
     row["confidence gap"] = audit.mean_ci(confidence[variant].mean(axis=1))
     row["spread over classes"] = spread[variant]
     rows.append(row)
-report.table(rows, caption=f"Mean over {targets} targets; {classes} classes")
+report.table(rows, caption=f"Mean over {targets} targets; {pruner} removes {sparsity:.0%}")
 
 # %% [markdown]
 # ## Verdicts
@@ -216,9 +229,9 @@ report.table(rows, caption=f"Mean over {targets} targets; {classes} classes")
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
-    confidence_not_epochs=in_most("confidence", tuned),
-    confidence_in_most=in_most("confidence", "dense"),
-    sensitivity_in_most=in_most("sensitivity", "dense"),
+    confidence_not_epochs=share_larger("confidence", tuned),
+    confidence_in_most=share_larger("confidence", "dense"),
+    sensitivity_in_most=share_larger("sensitivity", "dense"),
     confidence_varies=spread[pruner],
     checks={claim.name: pruning_acts for claim in claims},
     regime={
@@ -229,9 +242,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the pool, so that a class
-# that is hard for one target is hard for the others. The gaps in the table are means over classes,
-# those of `fig01_gaps` are means over samples.
+# **Limits.** The page tests one pruner at one sparsity. All targets draw their members from the
+# same half of the pool, so the gaps of a class may be similar in all targets. The gaps in the table
+# are means over classes; the gaps in `fig01_gaps` are means over samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -11,18 +11,20 @@
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 6: pruned networks "achieve close performance compared to
 # the original model if the sparsity level is not high" (section 5.1.3). We read "close" as 2 points
-# of accuracy, and "not high" as a sparsity of 60%.
+# of accuracy, and "not high" as a sparsity of 60%. The paper compares with the original dense
+# network; this page compares with the fine-tuned one.
 #
-# **Setup.** A trained network loses a share of its weights (the *sparsity*). The remaining weights
-# are fine-tuned. L1 unstructured pruning removes the smallest single weights. L1 and L2 structured
-# pruning remove the filters with the smallest norms. Slimming removes the channels with the
-# smallest scales of BatchNorm.
+# **Setup.** Pruning removes a share of the weights of a trained network (the *sparsity*). The
+# remaining weights are fine-tuned. Four pruners are compared. L1 unstructured pruning removes the
+# smallest single weights. L1 and L2 structured pruning remove the filters with the smallest norms.
+# Slimming removes the channels with the smallest scales of BatchNorm.
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (what each pruned network is compared with): the dense network is trained
-#    for the same number of epochs, and nothing is pruned.
-# 2. *Random weights*: each layer loses the same number of weights as with L1 unstructured pruning.
+# 1. *Fine-tuning alone* (each pruned network is compared with it): the dense network is trained
+#    for the same number of additional epochs, and nothing is pruned.
+# 2. *Random weights*: as many weights of each layer are removed as with L1 unstructured pruning,
+#    chosen at random.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, Purchase
@@ -30,18 +32,18 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-targets = 10  # target networks, which split the targets' half (paper: 1)
-shadows = 5  # shadow models, unused here: trained for Fig. 7 and 8
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
+shadows = 5  # shadow models; this page does not use them (Fig. 7 and 8 do)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 12  # of the dense network, at most (published code: 100)
 retrain_epochs = 6  # epochs after pruning, at most (published code: half of `epochs`)
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -74,7 +76,7 @@ claims = report.claims(
     ),
     report.Claim(
         "falls",
-        "With every pruner, test accuracy falls as the sparsity rises",
+        f"With every pruner, test accuracy is lower at {high:.0%} than at {low:.0%} sparsity",
         quantity=f"test accuracy: at {high:.0%} minus at {low:.0%} sparsity, for the "
         "pruner with the highest difference",
         below=0.0,
@@ -125,8 +127,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy by sparsity (Fig. 6)
-# The dotted line is the fine-tuned dense network. Points of one sparsity are shifted sideways so
-# that they do not overlap.
+# The dotted line is the fine-tuned dense network. The title leaves out random weights. Points of
+# one sparsity are shifted sideways so that they do not overlap.
 
 # %%
 study = PruningStudy(
@@ -146,26 +148,28 @@ random_settings = [("random weights", sparsity) for sparsity in sparsities]
 variants = {"dense": study.dense, tuned: study.tuned()}
 for pruner, sparsity in [*settings, *random_settings]:
     variants[pruner, sparsity] = study.pruned(pruner, sparsity)
-target_networks = {variant: study.target_networks(each) for variant, each in variants.items()}
+target_networks = {}
+for variant, population in variants.items():
+    target_networks[variant] = study.target_networks(population)
 removed = {setting: study.removed(variants[setting]) for setting in [*settings, *random_settings]}
 comparison = lab.compare(target_networks, {}, also=removed)
 
 
 # %%
-def difference(one, other=tuned):
-    """Test accuracy of a variant minus that of another one."""
-    return comparison.contrast(one, other, metric="test accuracy")
+def difference(variant, other=tuned):
+    """Test accuracy of a variant minus that of another variant."""
+    return comparison.contrast(variant, other, metric="test accuracy")
 
 
-costs = {pruner: difference((pruner, low)) for pruner in PRUNERS}
-points = [100 * cost.value for cost in costs.values()]
+changes = {pruner: difference((pruner, low)) for pruner in PRUNERS}
+points = [100 * change.value for change in changes.values()]
 report.profile(
     comparison.rows("", "test accuracy", ("pruner", "sparsity"), [*settings, *random_settings]),
     "sparsity",
     hue="pruner",
     reference=comparison.accuracy(tuned).value,
     reference_label=tuned,
-    title=f"At {low:.0%} sparsity, pruners change test accuracy by {min(points):+.1f} to "
+    title=f"At {low:.0%} sparsity, the four pruners change test accuracy by {min(points):+.1f} to "
     f"{max(points):+.1f} points",
     xlabel="sparsity (share of the weights that is removed)",
     ylabel="test accuracy",
@@ -180,12 +184,13 @@ rows = []
 for pruner in (*PRUNERS, "random weights"):
     row = {"pruner": pruner}
     for sparsity in sparsities:
-        members = comparison.estimate((pruner, sparsity), "", "member accuracy")
-        row[f"member accuracy, {sparsity:.0%}"] = members
+        member_accuracy = comparison.estimate((pruner, sparsity), "", "member accuracy")
+        row[f"member accuracy, {sparsity:.0%}"] = member_accuracy
         row[f"change of test accuracy, {sparsity:.0%}"] = difference((pruner, sparsity))
     rows.append(row)
 caption = f"Change: pruned minus {tuned} network, at the sparsity in the column's name"
-report.table(rows, caption=f"{caption}. Mean over {targets} targets")
+level = f"Test accuracy of the {tuned} network: {comparison.accuracy(tuned).value:.3f}"
+report.table(rows, caption=f"{caption}. {level}. Mean over {targets} targets")
 
 # %% [markdown]
 # ## Verdicts
@@ -196,8 +201,8 @@ filters = [(pruner, high) for pruner in ("L1 structured", "L2 structured")]
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
-    near_dense=audit.least(costs.values()),
-    falls=audit.largest(difference((p, high), (p, low)) for p in PRUNERS),
+    near_dense=audit.least(changes.values()),
+    falls=audit.largest(difference((pruner, high), (pruner, low)) for pruner in PRUNERS),
     weights_are_cheaper=audit.least(difference(magnitude, setting) for setting in filters),
     sometimes_better=audit.largest(difference(setting) for setting in settings),
     choice_matters=difference(magnitude, random),
@@ -209,11 +214,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the pool. A removed filter
-# removes parameters of the next layer, too; the sparsity counts those of its own convolution, as in
-# the paper. Slimming ranks channels over the whole network without sparsity training, as published.
-# The interval of the lowest difference is wider than that of one pruner, because any pruner may be
-# the lowest.
+# **Limits.** All targets draw their members from the same half of the pool. Removing a filter also
+# removes weights of the next layer; the sparsity counts only weights of the filter's own
+# convolution, as in the paper. Slimming ranks channels over the whole network, so the claim on
+# filters leaves it out; it has no sparsity training, as published. The interval of the lowest
+# difference allows for the choice of the pruner, so it is wider than that of one pruner.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

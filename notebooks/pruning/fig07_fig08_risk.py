@@ -14,16 +14,17 @@
 #
 # **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned, and so are
 # the attacker's shadow models. The attack network SAMIA learns from the outputs of the shadow
-# models. L1 unstructured pruning removes single weights, L1 and L2 structured pruning remove
-# filters, slimming removes channels. A second question is whether L1 unstructured pruning leaks
-# more than fine-tuning alone.
+# models. There are four pruners. L1 unstructured pruning removes single weights, L1 and L2
+# structured pruning remove filters, slimming removes channels.
+#
+# **Second question.** Does L1 unstructured pruning leak more than fine-tuning alone?
 #
 # **Controls.**
 #
-# 1. *The same attack*, SAMIA, on dense and pruned networks (decides whether a pruned network leaks
-#    more). The paper attacks the dense network with Conf, a threshold on the confidence.
-# 2. *Fine-tuning alone* (decides whether pruning is the cause): the dense network is trained for
-#    the same number of epochs, and nothing is pruned.
+# 1. *The same attack* (decides the first question): SAMIA attacks dense and pruned networks. The
+#    paper attacks the dense network with Conf instead, a threshold on the confidence.
+# 2. *Fine-tuning alone* (decides the second question): the dense network is trained for the same
+#    number of additional epochs, and nothing is pruned.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10, CIFAR100, Location
@@ -31,21 +32,21 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18, densenet121, vgg16; fc for Location)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-targets = 10  # target networks, which split the targets' half (paper: 1)
-shadows = 5  # shadow models, which split the attacker's half (paper: 5)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
+shadows = 5  # shadow models; each draws its members from the attacker's half (paper: 5)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 epochs = 12  # of the dense network, at most (published code: 100)
 retrain_epochs = 6  # epochs after pruning, at most (published code: half of `epochs`)
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
 attack_epochs = 10  # of the attack networks (paper: 100)
 attack_optimizer = "adam"  # of the attack networks (paper: sgd)
-attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+attack_lr = 0.001  # learning rate of attack networks (paper: 0.01 for SGD; published code: 0.001)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -57,7 +58,7 @@ from leak_atlas import audit, lab, report
 from leak_atlas.recipe import PRUNERS, SAMIA, Data, Model, PruningStudy, Schedule, Threshold
 
 low = min(sparsities)
-similar = 0.05  # two test accuracies are similar up to this difference
+similar = 0.05  # largest difference of two test accuracies that count as similar
 claims = report.claims(
     report.Claim(
         "same_attack",
@@ -74,8 +75,10 @@ claims = report.claims(
     ),
     report.Claim(
         "masks_not_epochs",
-        "L1 unstructured pruning raises the AUC of SAMIA beyond fine-tuning alone",
-        fails="L1 unstructured pruning gives a smaller AUC of SAMIA than fine-tuning alone",
+        f"L1 unstructured pruning to {low:.0%} sparsity raises the AUC of SAMIA beyond fine-tuning "
+        "alone",
+        fails=f"L1 unstructured pruning to {low:.0%} sparsity gives a smaller AUC of SAMIA than "
+        "fine-tuning alone",
         quantity="AUC of SAMIA: L1 unstructured pruning (of single weights) to "
         f"{low:.0%} sparsity minus fine-tuned dense network",
         above=0.0,
@@ -86,9 +89,10 @@ claims = report.claims(
     ),
     report.Claim(
         "every_pruner",
-        "SAMIA on each pruner's networks is more accurate than Conf on the dense network",
-        quantity="attack accuracy: SAMIA on the pruned minus Conf on the dense network, the "
-        "lowest of the four pruners' differences",
+        f"At {low:.0%} sparsity SAMIA attacks the networks of each of four pruners more accurately "
+        "than Conf attacks the dense network",
+        quantity=f"attack accuracy: SAMIA on the pruned network ({low:.0%} sparsity) minus Conf on "
+        "the dense network, the lowest of the four pruners' differences",
         above=0.0,
         margin=0.02,
         paper="Fig. 8",
@@ -98,10 +102,11 @@ claims = report.claims(
     ),
     report.Claim(
         "most_at_similar_accuracy",
-        "At similar test accuracy, SAMIA on most pruned networks is more accurate than Conf on "
-        "the dense network",
-        quantity="share of pruned networks on which SAMIA is more accurate than Conf on the dense "
-        "network; only networks whose test accuracy is within 5 points of the dense network's",
+        "At similar test accuracy, SAMIA attacks most pruned networks more accurately than Conf "
+        "attacks the dense network",
+        quantity="share of pruned networks, all sparsities together, on which SAMIA is more "
+        "accurate than Conf on the dense network; only networks whose test accuracy is within "
+        f"{100 * similar:.0f} points of the dense network's",
         above=0.5,
         margin=0.17,
         paper="Fig. 7",
@@ -133,7 +138,8 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by sparsity (Fig. 8)
-# The dotted line is the attack accuracy of SAMIA on the dense network.
+# The dotted line is the attack accuracy of SAMIA on the dense network. The title counts the pruners
+# whose 95 % interval lies wholly above or below that line.
 
 # %%
 study = PruningStudy(
@@ -154,7 +160,7 @@ variants = {"dense": study.dense, tuned: study.tuned()}
 for pruner, sparsity in pruned:
     variants[pruner, sparsity] = study.pruned(pruner, sparsity)
 samia = SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
-removed = {cell: study.removed(variants[cell]) for cell in pruned}
+removed = {setting: study.removed(variants[setting]) for setting in pruned}
 comparison = lab.compare(
     variants,
     {"SAMIA": samia, "Conf": Threshold()},
@@ -164,7 +170,9 @@ comparison = lab.compare(
 )
 
 # %%
-changes = {p: comparison.contrast((p, low), "dense", "SAMIA", "accuracy") for p in PRUNERS}
+changes = {}
+for pruner in PRUNERS:
+    changes[pruner] = comparison.contrast((pruner, low), "dense", "SAMIA", "accuracy")
 raised = sum(change.low > 0 for change in changes.values())
 lowered = sum(change.high < 0 for change in changes.values())
 report.profile(
@@ -181,19 +189,22 @@ report.profile(
 
 # %% [markdown]
 # ## Leakage beyond fine-tuning alone
-# Each pruner is compared with the fine-tuned dense network, which has the same number of epochs.
+# Each pruned network is compared with the fine-tuned dense network, which is trained for the same
+# number of epochs.
 
 # %%
 at_low = [(pruner, low) for pruner in PRUNERS]
-beyond = {cell[0]: comparison.contrast(cell, tuned, "SAMIA") for cell in at_low}
+auc_changes = {}  # pruned minus fine-tuned dense network
+for pruner in PRUNERS:
+    auc_changes[pruner] = comparison.contrast((pruner, low), tuned, "SAMIA")
 raises = report.effect(
-    beyond["L1 unstructured"],
+    auc_changes["L1 unstructured"],
     "significantly raises",
     "significantly lowers",
     "does not significantly change",
 )
 report.against_paper(
-    [{"pruner": pruner, "value": value} for pruner, value in beyond.items()],
+    [{"pruner": pruner, "value": value} for pruner, value in auc_changes.items()],
     "pruner",
     title=f"L1 unstructured pruning {raises} SAMIA's AUC beyond fine-tuning",
     xlabel=f"AUC of SAMIA: pruned to {low:.0%} sparsity minus {tuned} network",
@@ -216,49 +227,54 @@ report.table(rows, caption=f"Mean over {targets} targets; {low:.0%} sparsity. {o
 # ## Verdicts
 
 # %%
-dense_leak = comparison.measured("dense", "Conf", "accuracy")
+# Fig. 7: one row a pruner and sparsity, one column a target
+conf_on_dense = comparison.measured("dense", "Conf", "accuracy")
 dense_accuracy = comparison.measured("dense", "", "test accuracy")
-similar_accuracy = []  # which targets a pruned network is about as accurate as, (networks, targets)
-more = []  # on which of them it leaks more
-for cell in pruned:
-    accuracy = comparison.measured(cell, "", "test accuracy")
+similar_accuracy, samia_higher = [], []
+for setting in pruned:
+    accuracy = comparison.measured(setting, "", "test accuracy")
     similar_accuracy.append(abs(accuracy - dense_accuracy) <= similar)
-    more.append(comparison.measured(cell, "SAMIA", "accuracy") > dense_leak)
+    samia_higher.append(comparison.measured(setting, "SAMIA", "accuracy") > conf_on_dense)
 
-order = []
+# %%
+order_differences = []
 for higher, lower in (
     ("L1 unstructured", "L2 structured"),
     ("slimming", "L2 structured"),
     ("L2 structured", "L1 structured"),
 ):
-    order.append(comparison.contrast((higher, low), (lower, low), "SAMIA", "accuracy"))
-published = []
-for cell in at_low:
-    published.append(comparison.contrast(cell, "dense", "SAMIA", "accuracy", against="Conf"))
+    difference = comparison.contrast((higher, low), (lower, low), "SAMIA", "accuracy")
+    order_differences.append(difference)
+samia_minus_conf = []
+for setting in at_low:
+    difference = comparison.contrast(setting, "dense", "SAMIA", "accuracy", against="Conf")
+    samia_minus_conf.append(difference)
 
 # %%
 pruning_acts = comparison.pruned_as_asked(removed)
-fitted = [comparison.estimate(cell, "", "member accuracy").value for cell in at_low]
+member_accuracies = [
+    comparison.estimate(setting, "", "member accuracy").value for setting in at_low
+]
 report.judge(
     claims,
     same_attack=audit.least(changes.values()),
-    masks_not_epochs=beyond["L1 unstructured"],
-    every_pruner=audit.least(published),
-    most_at_similar_accuracy=audit.share_of_chosen(more, similar_accuracy),
-    order_of_pruners=audit.least(order),
+    masks_not_epochs=auc_changes["L1 unstructured"],
+    every_pruner=audit.least(samia_minus_conf),
+    most_at_similar_accuracy=audit.share_of_chosen(samia_higher, similar_accuracy),
+    order_of_pruners=audit.least(order_differences),
     checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),
-        "lowest member accuracy of the pruned networks": min(fitted),
+        "lowest member accuracy of the pruned networks": min(member_accuracies),
     },
 )
 
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and one set of shadow
 # models attacks them: intervals cover the choice of targets, not of shadow models. A pruner that
-# lowers the accuracy on members lowers the leakage, too. The pruners are compared at one sparsity,
-# where their test accuracies are similar, not equal.
+# lowers the accuracy on members may leak less for that reason alone. The pruners are compared with
+# each other at one sparsity; their test accuracies there are similar, not equal.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -14,18 +14,21 @@
 #
 # **Setup.** Each target network has several versions: dense, fine-tuned dense, and pruned by four
 # pruners to several sparsities. The paper's attack network SAMIA learns from shadow models of each
-# version. A *gap* is the difference between members and non-members in confidence, in sensitivity
-# to small noise, or in accuracy (the *generalization gap*). A correlation is taken over the
-# versions of one target, and averaged over targets (n). A second question is whether the confidence
-# gap still correlates with the attack accuracy at equal member accuracy.
+# version. The *confidence gap* is the mean confidence in the true class of members, minus that of
+# non-members. The *generalization gap* is the same for accuracy. The *sensitivity gap* is the mean
+# sensitivity to small noise of non-members, minus that of members. A correlation is taken over the
+# versions of one target and averaged over n targets.
+#
+# **Second question.** Does the confidence gap still correlate with the attack accuracy at equal
+# member accuracy?
 #
 # **Controls.**
 #
 # 1. *Disjoint halves* (used in both answers): a gap is measured on one half of the samples, the
 #    attack accuracy on the other half.
-# 2. *Member accuracy* (decides whether the gap matters beyond member accuracy): a network that
-#    fits its members badly has small gaps and leaks little. The partial correlation removes the
-#    linear effect of member accuracy.
+# 2. *Member accuracy* (decides the second question): a network that fits its members badly has
+#    small gaps and leaks little. The partial correlation removes the linear effect of member
+#    accuracy.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -33,10 +36,10 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-targets = 10  # target networks, which split the targets' half (paper: 1)
-shadows = 5  # shadow models, which split the attacker's half (paper: 5)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
+shadows = 5  # shadow models; each draws its members from the attacker's half (paper: 5)
 sparsities = [0.6, 0.8]  # shares of the weights that are removed (paper: .5 to .9)
 queries = 10  # noisy copies of each sample (paper: 10)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -44,11 +47,11 @@ retrain_epochs = 6  # epochs after pruning, at most (published code: half of `ep
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
 attack_epochs = 10  # of the attack networks (paper: 100)
 attack_optimizer = "adam"  # of the attack networks (paper: sgd)
-attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+attack_lr = 0.001  # learning rate of attack networks (paper: 0.01 for SGD; published code: 0.001)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -120,8 +123,8 @@ claims = report.claims(
     report.Claim(
         "weights_and_slimming",
         "Each of L1 unstructured pruning and slimming raises the confidence gap of most networks",
-        quantity="share of pruned networks with a larger confidence gap than the dense network: "
-        "the lower of the two pruners' shares",
+        quantity="share of pruned networks, all sparsities together, with a larger confidence gap "
+        "than the dense network: the lower of the two pruners' shares",
         above=0.5,
         margin=0.17,
         paper="section 5.2.2",
@@ -135,8 +138,8 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy and gaps (Fig. 9)
-# The figure uses all samples; a line joins the sparsities of one pruner. The correlations in the
-# title use disjoint halves.
+# A point is one version: mean over targets, on all samples. A line joins the sparsities of one
+# pruner. The correlations in the title use disjoint halves.
 
 # %%
 study = PruningStudy(
@@ -166,57 +169,64 @@ even = np.arange(len(behaved["dense"][0]["member"])) % 2 == 0  # samples of the 
 
 
 def gap_on(kind, half):
-    """A gap on some of the samples, (targets, networks)."""
-    found = []
+    """A gap on one half of the samples, (targets, versions)."""
+    by_version = []
     for networks in behaved.values():
         on_half = []
-        for one in networks:
-            on_half.append({name: each[half] for name, each in one.items()})
-        found.append(gaps(on_half)[kind])
-    return np.array(found).T
+        for network in networks:
+            on_half.append({name: values[half] for name, values in network.items()})
+        by_version.append(gaps(on_half)[kind])
+    return np.array(by_version).T
 
 
 def accuracy_on(half):
-    """Attack accuracy of SAMIA on some of the samples, (targets, networks)."""
-    found = []
+    """Attack accuracy of SAMIA on one half of the samples, (targets, versions)."""
+    by_version = []
     for variant in variants:
         scored = comparison.attacks[variant, "SAMIA"]
-        called = scored["scores"] >= scored["thresholds"][:, None]
-        found.append((called == scored["member"])[:, half].mean(axis=1))
-    return np.array(found).T
+        called_member = scored["scores"] >= scored["thresholds"][:, None]
+        is_right = called_member == scored["member"]
+        by_version.append(is_right[:, half].mean(axis=1))
+    return np.array(by_version).T
 
 
 # %%
-on_half = {kind: [gap_on(kind, even), gap_on(kind, ~even)] for kind in GAPS}
-leak = [accuracy_on(~even), accuracy_on(even)]  # on the other half
+# what the correlations use, (targets, versions) for each half on which gaps are measured
+by_half = {kind: [gap_on(kind, even), gap_on(kind, ~even)] for kind in GAPS}
+attack_accuracies = [accuracy_on(~even), accuracy_on(even)]  # each on the other half
+member_accuracy = np.array(
+    [comparison.measured(variant, "", "member accuracy") for variant in variants]
+).T
+by_half["member accuracy"] = [member_accuracy, member_accuracy]  # on all samples
 
 
 def correlated(kind, given=()):
-    """Correlation over each target's networks, (targets,): mean of both ways to halve.
+    """Correlation of a gap with the attack accuracy over the versions of each target, (targets,).
 
-    `given`: names of other gaps, or "member accuracy".
+    Mean of two: each half of the samples measures the gap once. `given`: names of other gaps, or
+    "member accuracy"; their linear effect is removed.
     """
-    fit = np.array([comparison.measured(v, "", "member accuracy") for v in variants]).T
-    found = []
-    for side in (0, 1):
-        known = [fit if name == "member accuracy" else on_half[name][side] for name in given]
-        rest = np.stack(known, axis=-1) if known else None
-        found.append(audit.correlation(on_half[kind][side], leak[side], rest))
-    return np.mean(found, axis=0)
+    correlations = []
+    for half in (0, 1):
+        controls = [by_half[name][half] for name in given]
+        given_values = np.stack(controls, axis=-1) if controls else None
+        gap_values = by_half[kind][half]
+        correlations.append(audit.correlation(gap_values, attack_accuracies[half], given_values))
+    return np.mean(correlations, axis=0)
 
 
 # %%
-whole = {variant: gaps(networks) for variant, networks in behaved.items()}
+gaps_on_all_samples = {variant: gaps(networks) for variant, networks in behaved.items()}
 points = []
 for kind in GAPS:
-    spread = np.std([whole[variant][kind].mean() for variant in variants])
+    spread = np.std([gaps_on_all_samples[variant][kind].mean() for variant in variants])
     for variant in variants:
-        difference = audit.mean_ci(whole[variant][kind] / spread)
+        scaled_gap = audit.mean_ci(gaps_on_all_samples[variant][kind] / spread)
         pruner = variant[0] if variant in settings else variant
-        found = comparison.estimate(variant, "SAMIA", "accuracy")
-        points.append({"network": pruner, "gap": f"{kind} gap", "x": difference, "y": found})
-plain = {kind: audit.mean_ci(correlated(kind)) for kind in GAPS}
-correlating = sum(each.low > 0.5 for each in plain.values())
+        accuracy = comparison.estimate(variant, "SAMIA", "accuracy")
+        points.append({"network": pruner, "gap": f"{kind} gap", "x": scaled_gap, "y": accuracy})
+correlation_of = {kind: audit.mean_ci(correlated(kind)) for kind in GAPS}
+correlating = sum(estimate.low > 0.5 for estimate in correlation_of.values())
 report.tradeoff(
     points,
     "x",
@@ -232,14 +242,14 @@ report.tradeoff(
 
 # %% [markdown]
 # ## Correlation of each gap with the attack accuracy
-# In the last column, the linear effect of the accuracy on members is removed.
+# The partial correlation is the correlation after the linear effect of member accuracy is removed.
 
 # %%
-at_fit = {kind: audit.mean_ci(correlated(kind, ["member accuracy"])) for kind in GAPS}
+partials = {kind: audit.mean_ci(correlated(kind, ["member accuracy"])) for kind in GAPS}
 rows = []
 for kind in GAPS:
-    row = {"gap": kind, "correlation": plain[kind]}
-    rows.append(row | {"partial correlation, given member accuracy": at_fit[kind]})
+    row = {"gap": kind, "correlation": correlation_of[kind]}
+    rows.append(row | {"partial correlation, given member accuracy": partials[kind]})
 caption = (
     f"Correlation of a gap with SAMIA's attack accuracy over {len(variants)} versions of a "
     f"network; mean over {targets} targets"
@@ -250,29 +260,33 @@ report.table(rows, caption=caption)
 # ## Verdicts
 
 # %%
-grow = []
+shares = []
+dense_gap = gaps_on_all_samples["dense"]["confidence"]
 for pruner in ("L1 unstructured", "slimming"):
-    of_pruner = [setting for setting in settings if setting[0] == pruner]
-    larger = [whole[setting]["confidence"] > whole["dense"]["confidence"] for setting in of_pruner]
-    grow.append(audit.mean_ci(np.mean(larger, axis=0), bounds=(0, 1)))
-note = f"L1 unstructured: share {grow[0].value:.2f}; slimming: share {grow[1].value:.2f}"
-lower = audit.least(grow)
-if lower.low == lower.high:
+    larger = []
+    for sparsity in sparsities:
+        larger.append(gaps_on_all_samples[pruner, sparsity]["confidence"] > dense_gap)
+    shares.append(audit.mean_ci(np.mean(larger, axis=0), bounds=(0, 1)))
+note = f"L1 unstructured: share {shares[0].value:.2f}; slimming: share {shares[1].value:.2f}"
+lower_share = audit.least(shares)
+if lower_share.low == lower_share.high:
     note += "; the interval has no width because the share is the same on every target"
-first = correlated("confidence")
-leads = [audit.paired_difference(first, correlated(kind)) for kind in GAPS[1:]]
-explains = audit.mean_ci(correlated("sensitivity", ["confidence", "generalization"]))
+
+# %%
+of_confidence = correlated("confidence")
+differences = [audit.paired_difference(of_confidence, correlated(kind)) for kind in GAPS[1:]]
+given_others = audit.mean_ci(correlated("sensitivity", ["confidence", "generalization"]))
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
-    strong_correlation=audit.least(plain.values()),
-    beyond_fit=at_fit["confidence"],
-    confidence_first=audit.least(leads),
-    sensitivity_explains=explains,
-    weights_and_slimming=lower,
+    strong_correlation=audit.least(correlation_of.values()),
+    beyond_fit=partials["confidence"],
+    confidence_first=audit.least(differences),
+    sensitivity_explains=given_others,
+    weights_and_slimming=lower_share,
     notes={
         "weights_and_slimming": note,
-        "beyond_fit": report.listed({"the generalization gap": at_fit["generalization"]}),
+        "beyond_fit": report.listed({"the generalization gap": partials["generalization"]}),
     },
     checks={claim.name: pruning_acts for claim in claims},
     regime={
@@ -282,12 +296,12 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A target has few versions, which differ mostly in their sparsity: quantities that fall
-# with the sparsity correlate with each other. Networks that slimming or structured pruning prunes
-# most fit their members badly; they have small gaps, and they carry much of the first correlation.
-# The partial correlation removes this only as far as member accuracy follows the sparsity linearly.
-# All targets draw their members from the same half of the pool, and one set of shadow models
-# attacks them. A correlation does not show a cause.
+# **Limits.** A target has few versions, and two quantities that both fall with the sparsity are
+# correlated. Slimming and structured pruning to the highest sparsity give networks that fit their
+# members badly and have small gaps. These networks may cause much of the first correlation; the
+# partial correlation removes only a linear effect of member accuracy. All targets draw their
+# members from the same half of the pool, and one set of shadow models attacks them. A correlation
+# does not show a cause.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,16 +13,18 @@
 # and non-member data is significantly reduced" (section 6.2).
 #
 # **Setup.** A pruned network is fine-tuned with the defence PPB or without a defence (*Base*), for
-# the same number of epochs. PPB sorts the posteriors of two members by size and penalizes their
-# divergence. The *confidence gap* is the mean confidence of members minus that of non-members. The
-# *sensitivity gap* is the mean sensitivity to small noise of non-members minus that of members. A
-# second question is whether PPB is more accurate than early stopping at the same leakage.
+# the same number of epochs. PPB sorts the probabilities of each member's posterior by size. It
+# penalizes the divergence between the sorted posteriors of two members. The *confidence gap* is the
+# mean confidence of members minus that of non-members. The *sensitivity gap* is the mean
+# sensitivity to small noise of non-members minus that of members.
+#
+# **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
-#    accuracy with PPB is compared with that of Base stopped where the attack Conf, a threshold on
-#    the confidence, has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
+#    PPB is compared with that of Base stopped where the attack Conf, a threshold on the confidence,
+#    has the same AUC (*at matched AUC*).
 # 2. *Another order of batches*: Base is fine-tuned twice. The second run shows how many predicted
 #    classes change without any defence.
 
@@ -32,12 +34,12 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: densenet121)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-targets = 10  # target networks, which split the targets' half (paper: 1)
-shadows = 5  # shadow models of Conf, which split the attacker's half (paper: 5)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
+shadows = 5  # shadow models of Conf; each draws its members from the attacker's half (paper: 5)
 sparsity = 0.6  # share of the weights that is removed (paper: .7 in Fig. 1; not stated here)
-ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
+ppb = 4.0  # weight of PPB's penalty (paper: 1, 2, 4, 8, 16; published code: 4)
 queries = 10  # noisy copies of each sample (paper: 10)
 dense_stops = [2, 3, 4, 6]  # epochs of the dense network, then pruned: early stopping (ours)
 stops = [1, 2, 4]  # epochs after pruning at which Base is stopped (ours)
@@ -46,8 +48,8 @@ retrain_epochs = 6  # epochs after pruning, at most (published code: half of `ep
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -63,7 +65,7 @@ from leak_atlas.localization.divergence import (
 )
 from leak_atlas.recipe import PPB, Data, Model, PruningStudy, Schedule, Threshold
 
-relative = "divided by the mean gap of the dense networks"
+relative = "the difference is divided by the mean gap of the dense networks"
 same_start = "the same pruned networks, the same number of epochs"
 reduced = "the divergence between the member and non-member data is significantly reduced"
 claims = report.claims(
@@ -87,7 +89,7 @@ claims = report.claims(
     report.Claim(
         "sensitivity_falls",
         "PPB lowers the sensitivity gap",
-        quantity=f"sensitivity gap: PPB minus Base, {relative}",
+        quantity=f"sensitivity gap: PPB minus Base; {relative}",
         below=0.0,
         margin=0.25,  # a quarter of a dense network's gap
         paper="Fig. 14",
@@ -107,10 +109,10 @@ claims = report.claims(
     ),
     report.Claim(
         "classes_kept",
-        "PPB keeps the predicted class of Base for as many non-members as another order of batches "
-        "does, within 2 points",
-        quantity="share of non-members with the same predicted class as Base: PPB minus Base with "
-        "another order of batches",
+        "For non-members, PPB changes the predicted class of Base at most 2 points more often than "
+        "another order of batches does",
+        quantity="share of non-members that keep the predicted class of Base: that under PPB minus "
+        "that under another order of batches",
         above=-0.02,
         margin=0.02,
         paper="section 6.2",
@@ -161,23 +163,24 @@ comparison = lab.compare(
 
 # %%
 networks = behaviours(comparison.results, variants, sensitivity)
-drift = {variant: gaps(each) for variant, each in networks.items()}
-unit = {"confidence": 1.0, "sensitivity": abs(drift["dense"]["sensitivity"].mean())}
+gap_values = {variant: gaps(by_target) for variant, by_target in networks.items()}
+unit = {"confidence": 1.0, "sensitivity": abs(gap_values["dense"]["sensitivity"].mean())}
 
 
 def change(kind, other):
-    """A gap of PPB minus that of another variant."""
-    one = drift["PPB"][kind] / unit[kind]
-    return audit.paired_difference(one, drift[other][kind] / unit[kind])
+    """A gap of PPB minus that of another variant, in its unit."""
+    of_ppb = gap_values["PPB"][kind] / unit[kind]
+    return audit.paired_difference(of_ppb, gap_values[other][kind] / unit[kind])
 
 
 # %%
 panels, notes = {}, {}
 for variant in ("Base", "PPB"):
-    one = networks[variant][0]
+    target = networks[variant][0]
+    member = target["member"]
     for kind in unit:
-        panels[variant, kind] = [one[kind][one["member"]], one[kind][~one["member"]]]
-        notes[variant, kind] = f"gap {drift[variant][kind][0]:.3f}"
+        panels[variant, kind] = [target[kind][member], target[kind][~member]]
+        notes[variant, kind] = f"gap {gap_values[variant][kind][0]:.3f}"
 fall = change("confidence", "Base")
 effect = report.effect(
     fall, "significantly raises", "significantly lowers", "does not significantly change"
@@ -198,27 +201,29 @@ report.histograms(
 
 # %%
 rows = []
-for variant, each in networks.items():
-    columns = [(one["confidence"], one["member"], one["label"]) for one in each]
-    by_class = np.array([gap_by_class(*one, study.data.classes) for one in columns])
-    for number, values in enumerate(by_class.T):
+for variant, by_target in networks.items():
+    by_class = []
+    for target in by_target:
+        columns = target["confidence"], target["member"], target["label"]
+        by_class.append(gap_by_class(*columns, study.data.classes))
+    for number, values in enumerate(np.transpose(by_class)):
         row = {"class": str(number), "network": variant}
         rows.append(row | {"value": audit.mean_ci(values)})
 from_dense = change("confidence", "dense")
-side = report.effect(from_dense, "above", "below", "about")
+above_or_below = report.effect(from_dense, "above", "below", "about")
 report.profile(
     rows,
     "class",
     hue="network",
     reference=None,
-    title=f"With PPB the confidence gap is {side} that of the dense network",
+    title=f"With PPB the confidence gap is {above_or_below} that of the dense network",
     xlabel="number of the class",
     ylabel="confidence gap",
 )
 
 # %% [markdown]
 # ## Accuracy, leakage and gaps
-# PPB also changes the accuracy on members, as early stopping does.
+# The confidence gap can also fall because the accuracy on members falls, as with early stopping.
 
 # %%
 rows = []
@@ -227,8 +232,8 @@ for variant in variants:
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of Conf"] = comparison.estimate(variant, "Conf")
-    row["confidence gap"] = audit.mean_ci(drift[variant]["confidence"])
-    row["sensitivity gap"] = audit.mean_ci(drift[variant]["sensitivity"])
+    row["confidence gap"] = audit.mean_ci(gap_values[variant]["confidence"])
+    row["sensitivity gap"] = audit.mean_ci(gap_values[variant]["sensitivity"])
     rows.append(row)
 report.table(rows, caption=f"Mean over {targets} targets, {sparsity:.0%} sparsity")
 
@@ -240,17 +245,22 @@ report.table(rows, caption=f"Mean over {targets} targets, {sparsity:.0%} sparsit
 def agreement(steps):
     """Share of each target's non-members for which a network predicts the class that Base does."""
     undefended = variants["Base"].signals()[:targets]
-    both = zip(steps, undefended, strict=True)
-    return [same_predictions(comparison.results[a], comparison.results[b]) for a, b in both]
+    shares = []
+    for step, base in zip(steps, undefended, strict=True):
+        shares.append(same_predictions(comparison.results[step], comparison.results[base]))
+    return shares
 
 
 with_ppb = agreement(variants["PPB"].signals()[:targets])
-without = agreement(reordered)
+with_other_order = agreement(reordered)
 manipulation_checks = comparison.pruned_as_asked(removed)
-fits = comparison.contrast("Base", "PPB", metric="member accuracy")
-manipulation_checks["PPB lowers the accuracy on members"] = fits
-kept = f"PPB keeps {np.mean(with_ppb):.0%}, another order of batches {np.mean(without):.0%}"
-notes = {"classes_kept": kept, "as_dense": f"with PPB the gap is {side} that of the dense network"}
+member_accuracy_fall = comparison.contrast("Base", "PPB", metric="member accuracy")
+manipulation_checks["PPB lowers the accuracy on members"] = member_accuracy_fall
+kept = f"{np.mean(with_ppb):.0%} under PPB, {np.mean(with_other_order):.0%} under another order"
+notes = {
+    "classes_kept": f"share that keep the class: {kept}",
+    "as_dense": f"with PPB the gap is {above_or_below} that of the dense network",
+}
 
 # %%
 report.judge(
@@ -259,7 +269,7 @@ report.judge(
     beats_stopping=comparison.early_stopping("PPB", "Conf"),
     sensitivity_falls=change("sensitivity", "Base"),
     as_dense=from_dense,
-    classes_kept=audit.paired_difference(with_ppb, without),
+    classes_kept=audit.paired_difference(with_ppb, with_other_order),
     notes=notes,
     checks={claim.name: manipulation_checks for claim in claims},
     regime={

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does PPB reduce the attack SAMIA to guessing?
+# # Does PPB reduce the attack accuracy of SAMIA to that of guessing?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 16: their defence PPB "can reduce the attack accuracy to
 # around 50% (random guessing accuracy)" (section 6.3.2).
@@ -16,7 +16,9 @@
 # posteriors of two members by size and penalizes their divergence; the number after PPB is the
 # weight of the penalty. ADV (adversarial regularization) trains the network against an attack
 # network. The attackers do not know the defence: SAMIA and LiRA learn from shadow models of Base.
-# A second question is whether PPB is more accurate than early stopping at the same leakage.
+#
+# **Second question.** Is PPB more accurate than early stopping at the same leakage? This question
+# and the cost are judged with the smaller weight of PPB, the first question with the larger weight.
 #
 # **Controls.**
 #
@@ -31,19 +33,19 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
 reference = 300  # samples outside the pool that ADV calls non-members (published code: dev samples)
-targets = 10  # target networks, which split the targets' half (paper: 1)
-shadows = 5  # shadow models, which split the attacker's half (paper: 5)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
+shadows = 5  # shadow models; each draws its members from the attacker's half (paper: 5)
 pruners = ["L1 unstructured", "L1 structured", "slimming"]  # (paper: L2 structured too)
 sparsity = 0.6  # share of the weights that is removed (paper: .6)
-ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
-strong_ppb = 8.0  # a larger one (paper: up to 16, which here costs a quarter of the test accuracy)
+ppb = 4.0  # weight of PPB's penalty (paper: 1, 2, 4, 8, 16; published code: 4)
+strong_ppb = 8.0  # larger weight (paper: up to 16, which here costs a quarter of the test accuracy)
 adv = 8.0  # weight of ADV (paper: .5 to 16)
 adv_steps = 4  # attack steps before each classifier step (published code: 7 an epoch)
 adv_width = 64  # units of the first layer of ADV's attack network (published codes: 1024)
-adv_lr = 0.003  # its learning rate (published codes: .001, for more steps)
+adv_lr = 0.003  # learning rate of ADV's attack network (published codes: .001, for more steps)
 dense_stops = [2, 3, 4, 6]  # epochs of the dense network, then pruned: early stopping (ours)
 stops = [1, 2, 4]  # epochs after pruning at which Base is stopped (ours)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -51,11 +53,11 @@ retrain_epochs = 6  # epochs after pruning, at most (published code: half of `ep
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
 attack_epochs = 10  # of the attack networks (paper: 100)
 attack_optimizer = "adam"  # of the attack networks (paper: sgd)
-attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+attack_lr = 0.001  # learning rate of attack networks (paper: 0.01 for SGD; published code: 0.001)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -64,13 +66,13 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import audit, lab, recipe, report
 
 weak, strong = f"PPB {ppb:g}", f"PPB {strong_ppb:g}"  # PPB with this weight
-prune_weights = [p for p in pruners if p in ("L1 unstructured", "slimming")]
-prune_filters = [p for p in pruners if p in ("L1 structured", "L2 structured")]
+weight_pruners = [p for p in pruners if p in ("L1 unstructured", "slimming")]
+filter_pruners = [p for p in pruners if p in ("L1 structured", "L2 structured")]
 paired = "the same pruned networks and shadow models; paired over targets"
 claims = report.claims(
     report.Claim(
         "ppb_hides",
-        f"With {strong}, SAMIA is about as accurate as a guess (below 0.53) for every pruner",
+        f"With {strong}, SAMIA has an attack accuracy below 0.53 (guessing: 0.5) for every pruner",
         fails=f"With {strong}, SAMIA has an attack accuracy above 0.53 for at least one pruner",
         quantity="attack accuracy of SAMIA on networks fine-tuned with the defence PPB, weight "
         f"{strong_ppb:g}: the highest of {len(pruners)} pruners' values",
@@ -99,7 +101,7 @@ claims = report.claims(
     ),
     report.Claim(
         "adv_works",
-        f"ADV lowers the AUC of SAMIA for {' and '.join(prune_weights)}",
+        f"ADV lowers the AUC of SAMIA for {' and '.join(weight_pruners)}",
         quantity="AUC of SAMIA: ADV minus Base, the higher of the two pruners' differences",
         below=0.0,
         margin=0.02,
@@ -110,8 +112,8 @@ claims = report.claims(
     ),
     report.Claim(
         "adv_fails_for_filters",
-        f"For {' and '.join(prune_filters)}, ADV lowers the test accuracy by more points than the "
-        "attack accuracy of SAMIA",
+        f"For {' and '.join(filter_pruners)}, ADV lowers the test accuracy by more points than it "
+        "lowers the attack accuracy of SAMIA",
         quantity="fall of the attack accuracy of SAMIA minus fall of the test accuracy, both from "
         "Base to ADV",
         below=0.0,
@@ -163,11 +165,14 @@ base = (first, "Base")
 stopped = study.pruned_early(first, sparsity, dense_stops, stops)
 shadow_models = {}  # those of Base attack all others
 for variant in networks:
-    shadow_models[variant] = study.shadow_models(networks[variant[0], "Base"])
+    pruner = variant[0]
+    shadow_models[variant] = study.shadow_models(networks[pruner, "Base"])
 for epoch in stopped:
     shadow_models[lab.Checkpoint(base, epoch)] = shadow_models[base]
 samia = recipe.SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
-removed = {(p, sparsity): study.removed(networks[p, "Base"]) for p in pruners}
+removed = {}
+for pruner in pruners:
+    removed[pruner, sparsity] = study.removed(networks[pruner, "Base"])
 comparison = lab.compare(
     networks | {"dense": study.dense},
     {"SAMIA": samia, "LiRA": recipe.LiRA("offline_cdf")},
@@ -179,17 +184,17 @@ comparison = lab.compare(
 )
 
 # %%
-shown = []
+plane_rows = []
 for pruner in pruners:
     lines = {name: [(pruner, name)] for name in ("Base", *defences)}
-    shown += comparison.plane(lines, "SAMIA", "accuracy", panel=pruner)
+    plane_rows += comparison.plane(lines, "SAMIA", "accuracy", panel=pruner)
 accuracies = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in networks}
-most = audit.largest(accuracies[pruner, strong] for pruner in pruners)
+highest = audit.largest(accuracies[pruner, strong] for pruner in pruners)
 undefended = min(accuracies[pruner, "Base"].value for pruner in pruners)
 report.tradeoff(
-    shown,
+    plane_rows,
     reference_label="guessing",
-    title=f"SAMIA's attack accuracy is at most {most.value:.3f} with {strong}, at least "
+    title=f"SAMIA's attack accuracy is at most {highest.value:.3f} with {strong}, at least "
     f"{undefended:.3f} with Base",
     xlabel="test accuracy",
     ylabel="attack accuracy of SAMIA",
@@ -197,20 +202,20 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The line joins Base after fewer epochs. A defence below the line leaks less than early stopping at
-# the same test accuracy.
+# The points on the line are Base, stopped after fewer epochs. A defence below the line leaks less
+# than early stopping at the same test accuracy.
 
 # %%
 early = [*comparison.checkpoints[base], base]
 lines = {"Base, by epoch": early} | {name: [(first, name)] for name in defences}
 matched = comparison.early_stopping((first, weak), "LiRA")
-is_more = report.effect(
+is_more_or_less = report.effect(
     matched, "is significantly more", "is significantly less", "is not significantly more"
 )
 report.tradeoff(
     comparison.plane(lines, "LiRA", panel=first),
     reference_label="guessing",
-    title=f"At matched AUC, {weak} {is_more} accurate than early stopping",
+    title=f"At matched AUC, {weak} {is_more_or_less} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
@@ -242,28 +247,28 @@ def manipulation_checks(defence, chosen):
 
 # %%
 costs = [comparison.contrast((p, weak), (p, "Base"), metric="test accuracy") for p in pruners]
-saved = [comparison.contrast((p, "ADV"), (p, "Base"), "SAMIA") for p in prune_weights]
-adv_filters = [(pruner, "ADV") for pruner in prune_filters]
-base_filters = [(pruner, "Base") for pruner in prune_filters]
+auc_changes = [comparison.contrast((p, "ADV"), (p, "Base"), "SAMIA") for p in weight_pruners]
+adv_filters = [(pruner, "ADV") for pruner in filter_pruners]
+base_filters = [(pruner, "Base") for pruner in filter_pruners]
 balance = comparison.gain_minus_cost(adv_filters, base_filters, "SAMIA")
-areas = [comparison.estimate((pruner, strong), "SAMIA").value for pruner in pruners]
-ranks = f"the AUC of SAMIA on these networks is {min(areas):.2f} to {max(areas):.2f}"
+aucs = [comparison.estimate((pruner, strong), "SAMIA").value for pruner in pruners]
+auc_note = f"the AUC of SAMIA on these networks is {min(aucs):.2f} to {max(aucs):.2f}"
 
 # %%
 report.judge(
     claims,
-    ppb_hides=most,
+    ppb_hides=highest,
     beats_stopping=matched,
     ppb_is_cheap=audit.least(costs),
-    adv_works=audit.largest(saved),
+    adv_works=audit.largest(auc_changes),
     adv_fails_for_filters=audit.mean_ci(balance),
-    notes={"ppb_hides": ranks},
+    notes={"ppb_hides": auc_note},
     checks={
         "ppb_hides": manipulation_checks(strong, pruners),
         "beats_stopping": manipulation_checks(weak, [first]),
         "ppb_is_cheap": manipulation_checks(weak, pruners),
-        "adv_works": manipulation_checks("ADV", prune_weights),
-        "adv_fails_for_filters": manipulation_checks("ADV", prune_filters),
+        "adv_works": manipulation_checks("ADV", weight_pruners),
+        "adv_fails_for_filters": manipulation_checks("ADV", filter_pruners),
     },
     regime={
         "dense member accuracy": members["dense"],
@@ -287,8 +292,9 @@ report.table(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and one set of shadow
 # models attacks them. The attack accuracy depends on a threshold from undefended shadow models; the
-# AUC does not. Two weights of PPB and one of ADV are tried. Attackers who know the defence are on
-# the page `fig18_fig19_adaptive`, the paper's DP-SGD on `fig17_fig19_binary_data`.
+# AUC does not. So SAMIA may still rank members above non-members where its attack accuracy is near
+# 0.5. Two weights of PPB and one of ADV are tried. Attackers who know the defence are on the page
+# `fig18_fig19_adaptive`, the paper's DP-SGD on `fig17_fig19_binary_data`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # On binary data, does PPB reduce the attack SAMIA to guessing?
+# # On binary data, does PPB reduce the attack accuracy of SAMIA to that of guessing?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack
 # accuracy to around 50% (random guessing accuracy)" (section 6.3.2). The figures include binary
@@ -17,25 +17,27 @@
 # unstructured: single weights) and fine-tuned with PPB, with DP-SGD, or without a defence (*Base*).
 # PPB sorts the posteriors of two members by size and penalizes their divergence; the number after
 # PPB is the weight of the penalty. A *non-adaptive* attack learns from shadow models of Base, an
-# *adaptive* attack from shadow models with the target's defence. A second question is whether PPB
-# is more accurate than early stopping at the same leakage.
+# *adaptive* attack from shadow models with the target's defence. The *net gain* of a defence is the
+# attack accuracy that it takes from SAMIA minus the test accuracy that it costs.
+#
+# **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #
 # **Controls.**
 #
-# 1. *The largest weight of PPB* that the paper tries (decides whether PPB hides members).
-# 2. *Early stopping* (decides whether PPB is worth its cost): Base after fewer epochs. The test
-#    accuracy with PPB is compared with that of Base stopped where adaptive LiRA has the same AUC
-#    (*at matched AUC*).
+# 1. *The largest weight of PPB* that the paper tries (decides the first question).
+# 2. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
+#    PPB is compared with that of Base stopped where adaptive LiRA has the same AUC (*at matched
+#    AUC*).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location, Purchase, Texas
 width = 256  # units of the first hidden layer (paper: 256)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
-targets = 10  # target networks, which split the targets' half (paper: 1)
-shadows = 5  # shadow models, which split the attacker's half (paper: 5)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
+shadows = 5  # shadow models; each draws its members from the attacker's half (paper: 5)
 sparsity = 0.6  # share of the weights that is removed (paper: .6)
-ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
+ppb = 4.0  # weight of PPB's penalty (paper: 1, 2, 4, 8, 16; published code: 4)
 strong_ppb = 16.0  # the largest weight (paper: 16)
 noise = 1.0  # noise multiplier of DP-SGD (paper: .01 to 100; published code: .1)
 dense_stops = [3, 6, 12]  # epochs of the dense network, then pruned: early stopping (ours)
@@ -45,11 +47,11 @@ retrain_epochs = 12  # epochs after pruning, at most (published code: half of `e
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
 attack_epochs = 10  # of the attack networks (paper: 100)
 attack_optimizer = "adam"  # of the attack networks (paper: sgd)
-attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+attack_lr = 0.001  # learning rate of attack networks (paper: 0.01 for SGD; published code: 0.001)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -59,13 +61,13 @@ from leak_atlas import audit, lab, report
 from leak_atlas.recipe import DPSGD, PPB, SAMIA, Data, LiRA, Model, PruningStudy, Schedule
 
 weak, strong = f"PPB {ppb:g}", f"PPB {strong_ppb:g}"  # PPB with this weight
-known = f"{weak} (adaptive attack)"
+ppb_adaptive = f"{weak} (adaptive attack)"
 paired = "the same pruned networks and shadow models; paired over targets"
 claims = report.claims(
     report.Claim(
         "ppb_hides",
-        f"On binary data, with {strong}, non-adaptive SAMIA is about as accurate as a guess "
-        "(below 0.53)",
+        f"On binary data, with {strong}, non-adaptive SAMIA has an attack accuracy below 0.53 "
+        "(guessing: 0.5)",
         fails=f"On binary data, with {strong}, non-adaptive SAMIA has an attack accuracy above "
         "0.53",
         quantity="attack accuracy of SAMIA, which does not know the defence, on networks "
@@ -99,15 +101,16 @@ claims = report.claims(
         below=0.0,
         margin=0.02,
         paper="Fig. 19",
-        quote="compared to the attacks on the pruned model without defenses",
+        quote="PPB reduces the accuracy of adaptive attacks compared to the attacks on the pruned "
+        "model without defenses",
         section="6.3.3",
         control="shadow models with each target's own defence; paired over targets",
     ),
     report.Claim(
         "dp_is_poor",
         f"On binary data the net gain of DP-SGD is lower than that of {weak}",
-        quantity="net gain (fall of SAMIA's attack accuracy minus fall of test accuracy, compared "
-        f"with Base): DP-SGD minus {weak}",
+        quantity="net gain (fall of non-adaptive SAMIA's attack accuracy minus fall of test "
+        f"accuracy, both from Base): DP-SGD minus {weak}",
         below=0.0,
         margin=0.02,
         paper="Fig. 17",
@@ -125,7 +128,7 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 17 and 19)
-# A point further down leaks less, a point further right is more accurate. A guess has an attack
+# A point further down leaks less, a point further right is more accurate. Guessing has an attack
 # accuracy of 0.5. The attack is adaptive only where the legend says so. All defences start from the
 # same pruned networks.
 
@@ -147,7 +150,7 @@ variants = {"dense": study.dense, "Base": study.pruned(pruner, sparsity)}
 variants[weak] = study.pruned(pruner, sparsity, PPB(ppb))
 variants[strong] = study.pruned(pruner, sparsity, PPB(strong_ppb))
 variants["DP-SGD"] = study.pruned(pruner, sparsity, DPSGD(noise))
-variants[known] = variants[weak]
+variants[ppb_adaptive] = variants[weak]
 non_adaptive = dict.fromkeys((weak, strong, "DP-SGD"), study.shadow_models(variants["Base"]))
 
 # %%
@@ -180,20 +183,20 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The line joins Base after fewer epochs. A defence below the line leaks less than early stopping at
-# the same test accuracy.
+# The points on the line are Base, stopped after fewer epochs. A defence below the line leaks less
+# than early stopping at the same test accuracy.
 
 # %%
-lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"], known: [known]}
-matched = comparison.early_stopping(known, "LiRA")
-is_more = report.effect(
+lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"], ppb_adaptive: [ppb_adaptive]}
+matched = comparison.early_stopping(ppb_adaptive, "LiRA")
+is_more_or_less = report.effect(
     matched, "is significantly more", "is significantly less", "is not significantly more"
 )
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     facet=None,
     reference_label="guessing",
-    title=f"At matched AUC, {weak} {is_more} accurate than early stopping",
+    title=f"At matched AUC, {weak} {is_more_or_less} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of adaptive LiRA",
 )
@@ -215,26 +218,26 @@ report.table(
 # ## Verdicts
 
 # %%
-worse = comparison.gain_minus_cost(["DP-SGD"], ["Base"], "SAMIA")
-better = comparison.gain_minus_cost([weak], ["Base"], "SAMIA")
+dp_net_gain = comparison.gain_minus_cost(["DP-SGD"], ["Base"], "SAMIA")
+ppb_net_gain = comparison.gain_minus_cost([weak], ["Base"], "SAMIA")
 manipulation_checks = comparison.pruned_as_asked(removed)
 manipulation_checks["SAMIA finds members of Base"] = accuracies["Base"].low > 0.53
-fits = comparison.contrast("Base", weak, metric="member accuracy")
-works = manipulation_checks | {f"{weak} lowers the accuracy on members": fits}
-moves = comparison.contrast("Base", "DP-SGD", "LiRA")
+member_accuracy_fall = comparison.contrast("Base", weak, metric="member accuracy")
+ppb_checks = manipulation_checks | {f"{weak} lowers the accuracy on members": member_accuracy_fall}
+dp_auc_fall = comparison.contrast("Base", "DP-SGD", "LiRA")
 report.judge(
     claims,
     ppb_hides=accuracies[strong],
     beats_stopping=matched,
     ppb_is_cheap=comparison.contrast(weak, "Base", metric="test accuracy"),
-    ppb_below_base=comparison.contrast(known, "Base", "SAMIA", "accuracy"),
-    dp_is_poor=audit.paired_difference(worse, better),
+    ppb_below_base=comparison.contrast(ppb_adaptive, "Base", "SAMIA", "accuracy"),
+    dp_is_poor=audit.paired_difference(dp_net_gain, ppb_net_gain),
     checks={
-        "ppb_hides": works,
-        "beats_stopping": works,
-        "ppb_is_cheap": works,
-        "ppb_below_base": works,
-        "dp_is_poor": works | {"DP-SGD lowers the AUC of LiRA": moves},
+        "ppb_hides": ppb_checks,
+        "beats_stopping": ppb_checks,
+        "ppb_is_cheap": ppb_checks,
+        "ppb_below_base": ppb_checks,
+        "dp_is_poor": ppb_checks | {"DP-SGD lowers the AUC of LiRA": dp_auc_fall},
     },
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -246,8 +249,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and each defence has
 # one set of shadow models. A non-adaptive attack can miss members that an adaptive one identifies.
-# The dense network is trained without DP-SGD, so that no epsilon is claimed. One pruner is tried,
-# as in the paper.
+# The dense network is trained without DP-SGD, so that no epsilon is claimed. Two weights of PPB and
+# one noise multiplier of DP-SGD are tried; one pruner, as in the paper.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -15,14 +15,16 @@
 # **Setup.** Pruned networks are fine-tuned with the defence PPB, with ADV (adversarial
 # regularization), or without a defence (*Base*). PPB sorts the posteriors of two members by size
 # and penalizes their divergence. All attacks are *adaptive*: SAMIA and LiRA learn from shadow
-# models with the target's defence, at the same weight of its penalty. A second question is whether
-# PPB is more accurate than early stopping at the same leakage.
+# models with the target's defence, at the same weight of its penalty.
+#
+# **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #
 # **Controls.**
 #
 # 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
 #    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
-# 2. *AUC*: the attack accuracy depends on the attack's threshold, the AUC does not.
+# 2. *AUC* (decides the claims about ADV): the attack accuracy depends on the attack's threshold,
+#    the AUC does not.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -30,18 +32,18 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 16  # channels of stage 1 (64 by the architecture)
 stem = "conv3-pool"  # first layer (published code: a 3x3 convolution and a max-pool)
-pool = 1200  # samples of train and test part: half the targets', half the attacker's (paper: all)
-dev = 60  # samples of each half set apart for `patience`; the rest is half member (paper: a tenth)
+pool = 1200  # samples in all: one half for the targets, one half for the attacker (paper: all)
+dev = 60  # samples of each half kept for `patience`; half of the rest are members (paper: a tenth)
 reference = 300  # samples outside the pool that ADV calls non-members (published code: dev samples)
-targets = 10  # target networks, which split the targets' half (paper: 1)
-shadows = 5  # shadow models, which split the attacker's half (paper: 5)
+targets = 10  # target networks; each draws its members from the targets' half (paper: 1)
+shadows = 5  # shadow models; each draws its members from the attacker's half (paper: 5)
 pruners = ["L1 unstructured", "L1 structured", "slimming"]  # (paper: L2 structured too)
 sparsity = 0.6  # share of the weights that is removed (paper: .6)
-ppb = 4.0  # weight of PPB (paper: 1, 2, 4, 8, 16; published code: 4)
+ppb = 4.0  # weight of PPB's penalty (paper: 1, 2, 4, 8, 16; published code: 4)
 adv = 8.0  # weight of ADV (paper: .5 to 16)
 adv_steps = 4  # attack steps before each classifier step (published code: 7 an epoch)
 adv_width = 64  # units of the first layer of ADV's attack network (published codes: 1024)
-adv_lr = 0.003  # its learning rate (published codes: .001, for more steps)
+adv_lr = 0.003  # learning rate of ADV's attack network (published codes: .001, for more steps)
 dense_stops = [2, 3, 4, 6]  # epochs of the dense network, then pruned: early stopping (ours)
 stops = [1, 2, 4]  # epochs after pruning at which Base is stopped (ours)
 epochs = 12  # of the dense network, at most (published code: 100)
@@ -49,11 +51,11 @@ retrain_epochs = 6  # epochs after pruning, at most (published code: half of `ep
 patience = None  # epochs without a better dev accuracy before the end (paper: 5, of the dev loss)
 batch = 32  # samples a step (paper: 128)
 lr = 0.002  # learning rate of Adam (paper: 0.001)
-decay = "constant"  # of that rate, by the epoch (paper: names the rate alone)
+decay = "constant"  # schedule of the learning rate over the epochs (paper: not named)
 attack_epochs = 10  # of the attack networks (paper: 100)
 attack_optimizer = "adam"  # of the attack networks (paper: sgd)
-attack_lr = 0.001  # theirs (paper: 0.01 for SGD; published code: 0.001)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+attack_lr = 0.001  # learning rate of attack networks (paper: 0.01 for SGD; published code: 0.001)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -61,8 +63,8 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import audit, lab, recipe, report
 
-prune_weights = [p for p in pruners if p in ("L1 unstructured", "slimming")]
-prune_filters = [p for p in pruners if p in ("L1 structured", "L2 structured")]
+weight_pruners = [p for p in pruners if p in ("L1 unstructured", "slimming")]
+filter_pruners = [p for p in pruners if p in ("L1 structured", "L2 structured")]
 paired = "each attack knows the defence; paired over targets"
 claims = report.claims(
     report.Claim(
@@ -74,7 +76,8 @@ claims = report.claims(
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
-        quote="compared to the attacks on the pruned model without defenses",
+        quote="PPB reduces the accuracy of adaptive attacks compared to the attacks on the pruned "
+        "model without defenses",
         section="6.3.3",
         control=paired,
         headline=True,
@@ -84,9 +87,10 @@ claims = report.claims(
     ),
     report.Claim(
         "best_for_filters",
-        f"For {' and '.join(prune_filters)}, adaptive SAMIA has a lower AUC with PPB than with ADV",
-        quantity="AUC of adaptive SAMIA: PPB minus ADV (with several pruners: the highest "
-        "difference)",
+        f"For {' and '.join(filter_pruners)}, adaptive SAMIA has a lower AUC with PPB than with "
+        "ADV",
+        quantity=f"AUC of adaptive SAMIA: PPB minus ADV, the highest of {len(filter_pruners)} "
+        "pruners' differences",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -96,16 +100,16 @@ claims = report.claims(
     ),
     report.Claim(
         "both_for_weights",
-        f"For {' and '.join(prune_weights)}, adaptive SAMIA has a lower AUC with PPB and with ADV "
+        f"For {' and '.join(weight_pruners)}, adaptive SAMIA has a lower AUC with PPB and with ADV "
         "than without a defence",
-        quantity="AUC of adaptive SAMIA: defence minus Base, the highest of four differences (PPB "
-        "and ADV, each with two pruners)",
+        quantity="AUC of adaptive SAMIA: defence minus Base, the highest difference of PPB and ADV "
+        "for these pruners",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
         quote="for the L1 unstructured and Slimming pruning, PPB and ADV are the best two defenses",
         section="6.3.3",
-        control=f"{paired}; of what the paper compares with, Base alone is here",
+        control=f"{paired}; the paper also compares with other defences",
     ),
     regime={
         "dense member accuracy": 0.95,
@@ -146,7 +150,9 @@ networks = study.networks(pruners)
 first = pruners[0]
 base = (first, "Base")
 samia = recipe.SAMIA(epochs=attack_epochs, lr=attack_lr, optimizer=attack_optimizer)
-removed = {(p, sparsity): study.removed(networks[p, "Base"]) for p in pruners}
+removed = {}
+for pruner in pruners:
+    removed[pruner, sparsity] = study.removed(networks[pruner, "Base"])
 comparison = lab.compare(
     networks | {"dense": study.dense},
     {"SAMIA": samia, "LiRA": recipe.LiRA("offline_cdf")},
@@ -157,14 +163,17 @@ comparison = lab.compare(
 )
 
 # %%
-shown = []
+plane_rows = []
 for pruner in pruners:
     lines = {name: [(pruner, name)] for name in ("Base", *defences)}
-    shown += comparison.plane(lines, "SAMIA", "accuracy", panel=pruner)
-changes = {p: comparison.contrast((p, "PPB"), (p, "Base"), "SAMIA", "accuracy") for p in pruners}
-lowered = sum(change.high < 0 for change in changes.values())
+    plane_rows += comparison.plane(lines, "SAMIA", "accuracy", panel=pruner)
+accuracy_changes = {}
+for pruner in pruners:
+    pair = (pruner, "PPB"), (pruner, "Base")
+    accuracy_changes[pruner] = comparison.contrast(*pair, "SAMIA", "accuracy")
+lowered = sum(change.high < 0 for change in accuracy_changes.values())
 report.tradeoff(
-    shown,
+    plane_rows,
     reference_label="guessing",
     title=f"PPB significantly lowers the accuracy of adaptive SAMIA for {lowered} of "
     f"{len(pruners)} pruners",
@@ -174,20 +183,20 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The line joins Base after fewer epochs. A defence below the line leaks less than early stopping at
-# the same test accuracy.
+# The points on the line are Base, stopped after fewer epochs. A defence below the line leaks less
+# than early stopping at the same test accuracy.
 
 # %%
 early = [*comparison.checkpoints[base], base]
 lines = {"Base, by epoch": early} | {name: [(first, name)] for name in defences}
 matched = comparison.early_stopping((first, "PPB"), "LiRA")
-is_more = report.effect(
+is_more_or_less = report.effect(
     matched, "is significantly more", "is significantly less", "is not significantly more"
 )
 report.tradeoff(
     comparison.plane(lines, "LiRA", panel=first),
     reference_label="guessing",
-    title=f"At matched AUC, PPB {is_more} accurate than early stopping",
+    title=f"At matched AUC, PPB {is_more_or_less} accurate than early stopping",
     xlabel="test accuracy",
     ylabel="AUC of adaptive LiRA",
 )
@@ -218,24 +227,25 @@ def manipulation_checks(defence, chosen):
 
 
 # %%
-ahead = [comparison.contrast((p, "PPB"), (p, "ADV"), "SAMIA") for p in prune_filters]
-below = []
-for pruner in prune_weights:
+ppb_minus_adv = [comparison.contrast((p, "PPB"), (p, "ADV"), "SAMIA") for p in filter_pruners]
+defence_minus_base = []
+for pruner in weight_pruners:
     for defence in defences:
-        below.append(comparison.contrast((pruner, defence), (pruner, "Base"), "SAMIA"))
+        auc_change = comparison.contrast((pruner, defence), (pruner, "Base"), "SAMIA")
+        defence_minus_base.append(auc_change)
 members = {v: comparison.estimate(v, "", "member accuracy") for v in comparison.variants}
 report.judge(
     claims,
-    ppb_below_base=audit.largest(changes.values()),
+    ppb_below_base=audit.largest(accuracy_changes.values()),
     beats_stopping=matched,
-    best_for_filters=audit.largest(ahead),
-    both_for_weights=audit.largest(below),
+    best_for_filters=audit.largest(ppb_minus_adv),
+    both_for_weights=audit.largest(defence_minus_base),
     checks={
         "ppb_below_base": manipulation_checks("PPB", pruners),
         "beats_stopping": manipulation_checks("PPB", [first]),
-        "best_for_filters": manipulation_checks("PPB", prune_filters),
-        "both_for_weights": manipulation_checks("PPB", prune_weights)
-        | manipulation_checks("ADV", prune_weights),
+        "best_for_filters": manipulation_checks("PPB", filter_pruners),
+        "both_for_weights": manipulation_checks("PPB", weight_pruners)
+        | manipulation_checks("ADV", weight_pruners),
     },
     regime={
         "dense member accuracy": members["dense"],

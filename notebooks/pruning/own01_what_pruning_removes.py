@@ -11,23 +11,25 @@
 #
 # **Question.** Yuan & Zhang (2022) compare pruned networks with dense networks of similar test
 # accuracy: "most pruning approaches result in an increased attack accuracy" (section 5.2.1). We use
-# two stronger attacks, RMIA and LiRA, and compare with dense networks that are fine-tuned, too. A
-# second question is whether the same members are exposed.
+# two stronger attacks, RMIA and LiRA. We compare with dense networks that are also fine-tuned.
+#
+# **Second question.** Are the same members exposed?
 #
 # **Setup.** Networks are trained, pruned (L1 unstructured: the smallest weights) and fine-tuned.
 # LiRA (the likelihood ratio attack) compares the target's confidence in a sample with that of
 # shadow models trained with and without the sample. RMIA (the robust attack) compares a sample's
-# probability under the target, relative to the shadow models, with that of other samples. The
-# shadow models of a target are the other networks, except the one that was trained on the target's
-# non-members. *AUC* is the area under an attack's ROC curve; 0.5 is guessing. The *exposure* of a
-# member is its LiRA score.
+# probability under the target, relative to the shadow models, with that of other samples. Networks
+# come in pairs: the non-members of one network are the members of the other. Each network is a
+# target; its shadow models are the networks of the other pairs. *AUC* is the area under an attack's
+# ROC curve; 0.5 is guessing. The *exposure* of a member is its LiRA score.
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides both answers): the dense network is
-#    trained for the same number of epochs, and nothing is pruned.
-# 2. *A second seed*: dense networks with the same members, but another initialisation and order of
-#    batches. They show by how much exposures agree without pruning.
+# 1. *Fine-tuning alone* (decides the first question): the dense network is trained for the same
+#    number of epochs, and nothing is pruned.
+# 2. *A second seed* (decides the second question): dense networks with the same members, but
+#    another initialisation and order of batches. They show how much exposures agree without
+#    pruning.
 # 3. *Early stopping*: the dense network after fewer epochs. The test accuracy after pruning is
 #    compared with that of the dense network stopped where RMIA has the same AUC (*at matched AUC*).
 
@@ -38,17 +40,17 @@ model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer, as the folder weights/ has it
 pool = 600  # samples from which each network draws half (paper: another design, with one target)
-dev = 300  # samples outside the pool, unused here: the dense networks are those of weights/
-reference = 300  # samples outside the pool, unused here too
+dev = 300  # samples outside the pool; unused, but so the dense networks are those of weights/
+reference = 300  # samples outside the pool; unused, for the same reason
 test = 600  # test samples
 sparsity = 0.6  # share of the weights that is removed (paper: .5 to .9)
 epochs = 12  # epochs of the dense network (published code: at most 100)
 course = [1, 2, 3, 5, 8]  # earlier epochs: early stopping (ours)
 retrain_epochs = 5  # epochs after pruning (published code: at most half of the dense network's)
 batch = 64  # samples a step (paper: 128)
-lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: 0.001)
-shadows = 10  # networks in complement pairs; each is attacked by the others (paper: 5 shadows)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+lr = 0.005  # learning rate of Adam at the start of each training, cosine to 0 (paper: 0.001)
+shadows = 10  # networks in pairs; each is attacked by those of the other pairs (paper: 5 shadows)
+learnt = 0.6  # least test accuracy required of the dense network (ours)
 seed = 101  # evaluation seed; the second network of each target has the next one
 pilots = [0, 1, 7]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -59,27 +61,29 @@ from dataclasses import replace
 from leak_atlas import audit, lab, report
 from leak_atlas.recipe import RMIA, Data, LiRA, Model, RandomHalves, Schedule, Setup, Sparsity
 
-tuned, pruned, again = "fine-tuned dense", "L1 unstructured", "second seed"
-beyond = "fine-tuning for the same number of epochs, nothing pruned; paired over targets"
+tuned, pruned, second_seed = "fine-tuned dense", "L1 unstructured", "second seed"
+same_epochs = "fine-tuning for the same number of epochs, nothing pruned; paired over targets"
 claims = report.claims(
     report.Claim(
         "same_leakage_rmia",
         "The AUC of RMIA differs by less than 0.02 between pruning and fine-tuning alone",
         fails="The AUC of RMIA differs by at least 0.02 between pruning and fine-tuning alone",
-        quantity="AUC of RMIA: pruned minus fine-tuned dense network",
+        quantity="AUC of RMIA: pruned minus fine-tuned dense network (below 0: less leakage after "
+        "pruning)",
         within=0.02,
         ours="our control of section 5.2.1",
-        control=beyond,
+        control=same_epochs,
         headline=True,
     ),
     report.Claim(
         "same_leakage_lira",
         "The AUC of LiRA differs by less than 0.02 between pruning and fine-tuning alone",
         fails="The AUC of LiRA differs by at least 0.02 between pruning and fine-tuning alone",
-        quantity="AUC of LiRA: pruned minus fine-tuned dense network",
+        quantity="AUC of LiRA: pruned minus fine-tuned dense network (below 0: less leakage after "
+        "pruning)",
         within=0.02,
         ours="our control of section 5.2.1",
-        control=beyond,
+        control=same_epochs,
         headline=True,
     ),
     report.early_stopping_claim("beats_stopping", "pruned networks", attack="RMIA"),
@@ -104,19 +108,22 @@ claims
 
 # %% [markdown]
 # ## Accuracy and leakage
-# A point further down leaks less, a point further right is more accurate. The line joins the dense
-# network's epochs. The title subtracts the fine-tuned dense from the pruned networks.
+# A point further down leaks less, a point further right is more accurate. The points on the line
+# are the epochs of the dense network.
 
 # %%
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
-long = Schedule(epochs, batch, "adam", lr=lr)
-short = replace(long, epochs=retrain_epochs)
-setup = Setup(Data(data, pixels), design, Model(model, width, stem), long, shadows, seed, precision)
+dense_schedule = Schedule(epochs, batch, "adam", lr=lr)
+tuning_schedule = replace(dense_schedule, epochs=retrain_epochs)
+network = Model(model, width, stem)
+images = Data(data, pixels)
+setup = Setup(images, design, network, dense_schedule, shadows, seed, precision)
 dense = setup.trained()
-cut = dense.pruned(pruned, sparsity)
-variants = {"dense": dense, tuned: dense.train(short), pruned: cut.train(short)}
-variants[again] = replace(setup, seed=seed + 1).trained()
-removed = {(pruned, sparsity): [Sparsity(state) for state in cut]}
+pruned_states = dense.pruned(pruned, sparsity)
+variants = {"dense": dense, tuned: dense.train(tuning_schedule)}
+variants[pruned] = pruned_states.train(tuning_schedule)
+variants[second_seed] = replace(setup, seed=seed + 1).trained()
+removed = {(pruned, sparsity): [Sparsity(state) for state in pruned_states]}
 comparison = lab.compare(
     variants,
     {"RMIA": RMIA(), "LiRA": LiRA()},
@@ -132,8 +139,8 @@ rmia, lira = changes["RMIA"].value, changes["LiRA"].value
 report.tradeoff(
     [*comparison.plane(lines, "RMIA"), *comparison.plane(lines, "LiRA")],
     reference_label="guessing",
-    title=f"Pruning minus fine-tuning alone: the AUC of RMIA changes by {rmia:+.3f}, of LiRA by "
-    f"{lira:+.3f}",
+    title=f"Pruning changes the AUC of RMIA by {rmia:+.3f}, of LiRA by {lira:+.3f} beyond "
+    "fine-tuning alone",
     xlabel="test accuracy",
     ylabel="AUC",
 )
@@ -143,9 +150,11 @@ report.tradeoff(
 # The last column is the rank correlation of members' exposure with that in the dense network.
 
 # %%
-scores = {v: comparison.attacks[v, "LiRA"] for v in comparison.variants}
-agreement = {v: audit.exposed_alike(scores["dense"], each) for v, each in scores.items()}
-effect_size = comparison.design_effects["dense", "LiRA"]
+on_dense = comparison.attacks["dense", "LiRA"]
+agreement = {}
+for variant in comparison.variants:
+    agreement[variant] = audit.exposed_alike(on_dense, comparison.attacks[variant, "LiRA"])
+variance_factor = comparison.design_effects["dense", "LiRA"]
 rows = []
 for variant in variants:
     row = {"network": variant}
@@ -153,15 +162,17 @@ for variant in variants:
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
-    row["agreement of exposure"] = audit.mean_ci(agreement[variant], design_effect=effect_size)
+    row["agreement of exposure"] = audit.mean_ci(agreement[variant], design_effect=variance_factor)
     rows.append(row)
-report.table(rows, caption=f"Mean over {shadows} targets, each attacked by the others")
+report.table(rows, caption=f"Mean over {shadows} targets, each attacked by the other pairs")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-same = audit.paired_difference(agreement[pruned], agreement[again], design_effect=effect_size)
+agreement_difference = audit.paired_difference(
+    agreement[pruned], agreement[second_seed], design_effect=variance_factor
+)
 pruning_acts = comparison.pruned_as_asked(removed)
 notes = {}
 for claim, name in (("same_leakage_rmia", "RMIA"), ("same_leakage_lira", "LiRA")):
@@ -177,7 +188,7 @@ report.judge(
     same_leakage_rmia=changes["RMIA"],
     same_leakage_lira=changes["LiRA"],
     beats_stopping=comparison.early_stopping(pruned, "RMIA"),
-    same_members=same,
+    same_members=agreement_difference,
     notes=notes,
     checks={claim.name: pruning_acts for claim in claims},
     regime={
@@ -188,10 +199,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Targets are each other's shadow models, so that they are not independent. Intervals
-# are widened for this by a factor that was simulated for the AUC; for rank correlations the factor
-# is a guess. A dense network and its pruned version have shadow models of the same seed, dense
-# networks of two seeds do not: this alone can make the exposures of the first pair agree more.
+# **Limits.** Targets are each other's shadow models, so they are not independent. Intervals are
+# widened for this by a factor that was simulated for the AUC. Rank correlations have the same
+# factor, which was not simulated for them. A dense network and its pruned version have shadow
+# models of the same seed; dense networks of two seeds do not. This alone can make the exposures of
+# a dense and a pruned network agree more.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,23 +7,25 @@
 # ---
 
 # %% [markdown]
-# # Does WeMem's window (RSW) protect more than other defences?
+# # Does WeMem's window (RSW) lower attack accuracy more than other defences?
 #
 # **Question.** WeMem (Shang et al. 2025), slide on existing defences: "WeMem achieves high
 # prediction accuracy while reducing attack accuracy more than other defense methods". The slide
 # gives no numbers.
 #
-# **Setup.** A network is pruned in five rounds, each with a defence. WeMem ranks members by
-# *memorization score*: how much accuracy on a sample depends on training with it. *RSW* trains each
-# epoch on a window that slides over the ranked members, *RMR* penalizes members with high scores,
-# *SWMR* does both. *PPB* (pair-based posterior balancing), *ADV* (adversarial regularization) and
-# *RelaxLoss* come from other papers. *Base* has no defence. n counts target networks.
+# **Setup.** A network is pruned in five rounds, each with a defence. WeMem ranks members by their
+# *memorization score*: how much the confidence in a sample depends on training with it. *RSW*
+# trains each epoch on a window that slides over the ranked members. *RMR* adds an L2 penalty for
+# members with high scores. *SWMR* does both. *PPB* (pair-based posterior balancing), *ADV*
+# (adversarial regularization) and *RelaxLoss* come from other papers. *Base* has no defence.
+# *Attack accuracy* is the mean of five attacks: four thresholds and an attack network (*NN*). n
+# counts target networks.
 #
 # **Controls.**
 #
-# 1. *Early stopping* of Base (decides whether WeMem is worth its cost): test accuracies are
-#    compared at the same AUC of LiRA (*matched AUC*).
-# 2. *Threshold attacks alone*, without the fifth attack, a trained attack network (*NN*).
+# 1. *Early stopping* of Base decides whether WeMem is worth its cost. Test accuracies are compared
+#    at the same AUC of LiRA (*matched AUC*).
+# 2. *Threshold attacks alone*: the same comparison without NN.
 # 3. *Manipulation check*: each defence raises the loss on members.
 
 # %% tags=["parameters"]
@@ -32,8 +34,8 @@ pixels = 0  # side of the images, pixels, after area resize; 0: as they are (pub
 model = "fc"  # architecture (slides: ResNet18, VGG16, DenseNet121; FC for tables)
 width = 256  # units of the first layer, or channels of stage 1 (published code: 256, 64)
 stem = "conv3"  # first layer of a ResNet (published code: conv3-pool)
-pool = 1740  # samples of train and test part; half the targets', half the attacker's (ours)
-dev = 88  # samples of each half set apart; the rest is half member (published code: a tenth)
+pool = 1740  # samples of train and test part; half for the targets, half for the attacker (ours)
+dev = 88  # samples set apart in each half; half of the others are members (published code: 10 %)
 epochs = 100  # epochs of the dense network (published code: 100)
 round_epochs = 21  # epochs of a round (published code: 21)
 batch = 128  # samples a step (published code: 128)
@@ -42,21 +44,21 @@ patience = None  # epochs without a better dev accuracy until a stop (published 
 targets = 18  # target networks, which share one half of the pool (published code: 1)
 shadows = 5  # shadow models, which share the other half (published code: 5)
 networks = 32  # networks that give the scores, each on .7 of the pool (Feldman & Zhang: 2,000)
-score_epochs = 30  # epochs of each of them (not stated; a fork of the published code: 30)
+score_epochs = 30  # epochs of each network that gives scores (not stated; a fork of the code: 30)
 rounds = 5  # rounds, the first of which removes nothing (slides: 5)
 sparsity = 0.6  # share of the weights that the last round has removed (slides: mainly .6)
-risky_share = 0.176  # members that a penalty is for (published CIFAR10 scores above tau = .5)
-narrow = 9  # members of a class in the narrow window (slides, CIFAR10: 500)
-small_step = 1  # ranks by which a window moves in an epoch (slides, CIFAR10: 50)
-large_step = 2  # ranks, the larger step (slides, CIFAR10: 100)
+risky_share = 0.176  # share of members with the penalty (published CIFAR10 scores above tau = .5)
+narrow = 9  # members of a class in the window of RSW and SWMR (slides, CIFAR10: 500)
+small_step = 1  # ranks by which RSW's window moves in an epoch (slides, CIFAR10: 50)
+large_step = 2  # ranks by which SWMR's window moves in an epoch (slides, CIFAR10: 100)
 stops = [2, 5, 10, 20, 40, 100]  # early stopping: dense epochs, then one epoch a round (ours)
 ppb = 4.0  # weight of PPB (published code: 1 to 16)
 adv = 1.0  # weight of adversarial regularization (published code: 1 to 8)
 adv_width = 64  # units of its attack network's first layer (published code: 1024)
 alpha = 0.6  # loss that RelaxLoss aims at, nats (published code: 1, which costs .03 of accuracy)
-noise = 0.0  # noise multiplier of DP-SGD, without BatchNorm; 0: none (published code: .01 to 1)
-attack_epochs = 20  # of the attack network NN, with Adam (published code: 100)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+noise = 0.0  # noise multiplier of DP-SGD; 0: no network with DP-SGD (published code: .01 to 1)
+attack_epochs = 20  # epochs of the attack network NN, with Adam (published code: 100)
+learnt = 0.6  # test accuracy that is required of the dense networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which claims, borders and controls were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -80,8 +82,8 @@ claims = report.claims(
         f"At fixed strengths, WeMem's RSW lowers attack accuracy more than each of {rival_names}",
         fails="At fixed strengths, WeMem's RSW lowers attack accuracy less than one or more of "
         f"{rival_names}",
-        quantity=f"{five}: RSW (training on a sliding window of members) minus each of "
-        f"{rival_names}; the highest of these differences",
+        quantity=f"{five}: the highest of the differences RSW (training on a sliding window of "
+        f"members) minus each of {rival_names}",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -93,7 +95,7 @@ claims = report.claims(
         "rsw_without_nn",
         "Under the threshold attacks alone, RSW lowers attack accuracy more than each of "
         f"{rival_names}",
-        quantity=f"{four}: RSW minus each of {rival_names}; the highest of these differences",
+        quantity=f"{four}: the highest of the differences RSW minus each of {rival_names}",
         below=0.0,
         margin=0.02,
         ours="our control",
@@ -106,9 +108,9 @@ claims = report.claims(
     ),
     report.Claim(
         "all_beat_others",
-        f"RMR and SWMR both lower attack accuracy more than each of {rival_names}",
-        quantity=f"{five}: RMR and SWMR, each minus each of {rival_names}; the highest of these "
-        "differences",
+        f"RMR and SWMR each lower attack accuracy more than each of {rival_names}",
+        quantity=f"{five}: the highest of the differences RMR minus each of {rival_names}, and "
+        "SWMR minus each of them",
         below=0.0,
         margin=0.02,
         paper=slide,
@@ -118,8 +120,8 @@ claims = report.claims(
     report.Claim(
         "stays_accurate",
         "Each of RSW, RMR and SWMR costs less than two points of test accuracy",
-        quantity="test accuracy: RSW, RMR and SWMR, each minus Base; the lowest of these "
-        "differences",
+        quantity="test accuracy: the lowest of the differences RSW minus Base, RMR minus Base and "
+        "SWMR minus Base",
         above=-0.02,
         margin=0.02,
         paper=slide,
@@ -132,8 +134,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and AUC of each defence
-# The line joins dense networks that were stopped early and then pruned, and Base after each round.
-# Down and right is better.
+# The line joins networks that were stopped early: dense networks that were then pruned, with one
+# epoch a round, and Base after each round. Down and right is better.
 
 # %%
 study = WindowStudy(
@@ -180,10 +182,10 @@ thresholds = {
     "Mentr": Threshold("modified_entropy"),
     "Hconf": Threshold(by_class=False),
 }
-network = replace(recipe.PRUNING_NET, epochs=attack_epochs, optimizer="adam", lr=0.001)
+attack_network = replace(recipe.PRUNING_NET, epochs=attack_epochs, optimizer="adam", lr=0.001)
 comparison = lab.compare(
     variants,
-    thresholds | {"NN": network, "LiRA": LiRA("offline_cdf")},
+    thresholds | {"NN": attack_network, "LiRA": LiRA("offline_cdf")},
     targets,
     only={"NN": list(variants)},
     checkpoints={"Base": study.stopped_early(stops)},
@@ -194,21 +196,23 @@ lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
 for name in defences:
     lines[name] = [name]
 stopping = comparison.early_stopping(list(wemem), "LiRA")
-words = "is significantly more", "is significantly less", "is not significantly more"
-effect = report.effect(stopping, *words)
+compared_to_stopping = report.effect(
+    stopping, "is significantly more", "is significantly less", "is not significantly more"
+)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, WeMem (mean of three defences) {effect} accurate than early stopping",
+    title=f"At matched AUC, WeMem (mean of three defences) {compared_to_stopping} accurate "
+    "than early stopping",
 )
 
 # %% [markdown]
 # ## Attack accuracy by attack
-# Conf and Hconf are thresholds on the confidence in the true class: one for each class (Conf), or
-# one for all classes (Hconf). Entr and Mentr are thresholds on the entropy and on a modified
-# entropy.
+# Conf and Hconf are thresholds on the confidence in the true class. Conf has one threshold for each
+# class, Hconf has one for all classes. Entr and Mentr are thresholds on the entropy and on a
+# modified entropy.
 
 # %%
 five_attacks = [*thresholds, "NN"]
@@ -219,14 +223,14 @@ for name in ("Base", *defences):
         points.append({"defence": name, "attack": attacker, "value": value})
 
 
-def lower(name, other, attackers):
-    """Mean attack accuracy of one defence minus another's."""
-    ones = [(name, attacker) for attacker in attackers]
-    others = [(other, attacker) for attacker in attackers]
-    return comparison.mean_contrast(ones, others)
+def accuracy_change(name, other, attackers):
+    """Mean attack accuracy of the network `name` minus that of `other`."""
+    pairs = [(name, attacker) for attacker in attackers]
+    other_pairs = [(other, attacker) for attacker in attackers]
+    return comparison.mean_contrast(pairs, other_pairs)
 
 
-beaten = [name for name in rivals if lower("RSW", name, five_attacks).high < 0]
+beaten = [name for name in rivals if accuracy_change("RSW", name, five_attacks).high < 0]
 report.profile(
     points,
     "attack",
@@ -244,41 +248,42 @@ for name in ("Base", *defences):
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
     row["five attacks"] = audit.mean_ci(
-        comparison.mean_measured(*[(name, each) for each in five_attacks])
+        comparison.mean_measured(*[(name, attack) for attack in five_attacks])
     )
     row["four threshold attacks"] = audit.mean_ci(
-        comparison.mean_measured(*[(name, each) for each in thresholds])
+        comparison.mean_measured(*[(name, attack) for attack in thresholds])
     )
     rows.append(row)
-caption = f"Attacks: mean accuracy. Mean over {targets} targets, {shadows} shadow models per attack"
+caption = f"Last two columns: mean attack accuracy. {targets} targets, {shadows} shadow models"
 report.table(rows, caption=caption)
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-acts = {}
+loss_checks = {}
 for name, population in defences.items():
     rise = samples.loss_rise(comparison.results, population, study.base, targets)
-    acts[name] = {f"{name} raises the loss on members": rise}
-rivals_act = {}
+    loss_checks[name] = {f"{name} raises the loss on members": rise}
+rival_checks = {}
 for name in rivals:
-    rivals_act |= acts[name]
-weak = [name for name in rivals if lower(name, "Base", five_attacks).high >= 0]
-weak_note = ""
+    rival_checks |= loss_checks[name]
+weak = [name for name in rivals if accuracy_change(name, "Base", five_attacks).high >= 0]
+rsw_note = ""
 if weak:
     weak_names = " and ".join(weak)
-    weak_note = f"at this strength, attack accuracy does not significantly fall with {weak_names}; "
-weak_note += report.listed(
+    rsw_note = f"attack accuracy is not significantly lower than Base's with {weak_names}; "
+rsw_note += report.listed(
     {f"AUC of LiRA, {name}": comparison.estimate(name, "LiRA") for name in ("RSW", "RelaxLoss")}
 )
 
 # %%
-worst = {}
+worst = {}  # the highest of the differences from the other papers' defences
 for name in wemem:
-    worst[name] = audit.largest([lower(name, other, five_attacks) for other in rivals])
-without_nn = [lower("RSW", other, thresholds) for other in rivals]
-wemem_acts = acts["RSW"] | acts["RMR"] | acts["SWMR"]
+    changes = [accuracy_change(name, other, five_attacks) for other in rivals]
+    worst[name] = audit.largest(changes)
+without_nn = [accuracy_change("RSW", other, thresholds) for other in rivals]
+wemem_checks = loss_checks["RSW"] | loss_checks["RMR"] | loss_checks["SWMR"]
 report.judge(
     claims,
     rsw_beats_others=worst["RSW"],
@@ -286,13 +291,13 @@ report.judge(
     stopping=stopping,
     all_beat_others=audit.largest([worst["RMR"], worst["SWMR"]]),
     stays_accurate=audit.least([comparison.accuracy_difference(name, "Base") for name in wemem]),
-    notes={"rsw_beats_others": weak_note},
+    notes={"rsw_beats_others": rsw_note},
     checks={
-        "rsw_beats_others": acts["RSW"] | rivals_act,
-        "rsw_without_nn": acts["RSW"] | rivals_act,
-        "stopping": wemem_acts,
-        "all_beat_others": acts["RMR"] | acts["SWMR"] | rivals_act,
-        "stays_accurate": wemem_acts,
+        "rsw_beats_others": loss_checks["RSW"] | rival_checks,
+        "rsw_without_nn": loss_checks["RSW"] | rival_checks,
+        "stopping": wemem_checks,
+        "all_beat_others": loss_checks["RMR"] | loss_checks["SWMR"] | rival_checks,
+        "stays_accurate": wemem_checks,
     },
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -302,9 +307,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and one strength of each defence: a stronger defence
-# of another paper may hide more and cost more. Early stopping is compared with the mean of RSW, RMR
-# and SWMR. DP-SGD is left out if its `noise` is 0. Targets share shadow models and half of the
-# samples.
+# of another paper may hide more and cost more. An epoch of RSW visits only the members in its
+# window; no control here gives the other defences the same number of visits. DP-SGD is left out if
+# its `noise` is 0. Targets share shadow models and half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

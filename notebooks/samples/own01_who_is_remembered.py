@@ -15,16 +15,16 @@
 #
 # **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds each
 # epoch *visits* (trains on) a window of members. The window slides from low to high memorization
-# scores (how much confidence on a sample depends on training with it) and never reaches the
-# highest. The *exposure* of a group of members is LiRA's AUC against similar non-members. n counts
-# target networks.
+# scores and never reaches the highest. A memorization score is how much the confidence in a sample
+# depends on training with it. The *exposure* of a group of members is LiRA's AUC against
+# non-members with similar scores. n counts target networks.
 #
 # **Controls.**
 #
-# 1. *Uniform sampling, same visits* (decides whether skipped members are protected): fewer epochs,
-#    each on all members.
-# 2. *A random order* (decides whether visited members pay for it): the same window slides over the
-#    members in one random order.
+# 1. *Uniform sampling* decides whether skipped members are protected. Fewer epochs visit all
+#    members, with the same total number of visits.
+# 2. *A random order* decides whether the scores matter. The same window slides over the members in
+#    one random order.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -32,8 +32,8 @@ pixels = 0  # side of the images, pixels, after area resize; 0: as they are (pub
 model = "fc"  # architecture (slides: ResNet18, VGG16, DenseNet121; FC for tables)
 width = 256  # units of the first layer, or channels of stage 1 (published code: 256, 64)
 stem = "conv3"  # first layer of a ResNet (published code: conv3-pool)
-pool = 1740  # samples of train and test part; half the targets', half the attacker's (ours)
-dev = 88  # samples of each half set apart; the rest is half member (published code: a tenth)
+pool = 1740  # samples of train and test part; half for the targets, half for the attacker (ours)
+dev = 88  # samples set apart in each half; half of the others are members (published code: 10 %)
 epochs = 100  # epochs of the dense network (published code: 100)
 round_epochs = 21  # epochs of a round (published code: 21)
 batch = 128  # samples a step (published code: 128)
@@ -42,12 +42,12 @@ patience = None  # epochs without a better dev accuracy until a stop (published 
 targets = 18  # target networks, which share one half of the pool (published code: 1)
 shadows = 5  # shadow models, which share the other half (published code: 5)
 networks = 32  # networks that give the scores, each on .7 of the pool (Feldman & Zhang: 2,000)
-score_epochs = 30  # epochs of each of them (not stated; a fork of the published code: 30)
+score_epochs = 30  # epochs of each network that gives scores (not stated; a fork of the code: 30)
 rounds = 5  # rounds, the first of which removes nothing (slides: 5)
 sparsity = 0.6  # share of the weights that the last round has removed (slides: mainly .6)
-narrow = 9  # members of a class in the narrow window (slides, CIFAR10: 500)
-small_step = 1  # ranks by which a window moves in an epoch (slides, CIFAR10: 50)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+narrow = 9  # members of a class in the window (slides, CIFAR10: 500)
+small_step = 1  # ranks by which the window moves in an epoch (slides, CIFAR10: 50)
+learnt = 0.6  # test accuracy that is required of the dense networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which claims, borders and controls were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -60,21 +60,23 @@ from leak_atlas.recipe import Data, LiRA, Model, Schedule, Window, WindowStudy
 by_score, by_chance = "score-ordered window", "window in random order"
 uniform = "uniform sampling, same visits"
 never, visited = "never visited", "visited"
-by_order = "from uniform sampling to the window: order by score minus random order"
-few_samples = 0.05  # smallest effect of interest: a group has some 200 samples
+order_difference = (
+    "window minus uniform sampling; this difference in score order minus that in random order"
+)
+smallest_effect = 0.05  # of interest: a group has some 200 samples
 claims = report.claims(
     report.Claim(
         "never_visited_safer",
-        "Members that a window never visits (trains on) are less exposed than under uniform "
+        "Members that a window never visits during pruning are less exposed than under uniform "
         "sampling",
-        fails="In one or both orders, members that a window never visits are more exposed than "
-        "under uniform sampling",
-        quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the "
-        "same number of visits; the higher of the differences in score order and random order",
+        fails="In one or both orders, members that a window never visits during pruning are more "
+        "exposed than under uniform sampling",
+        quantity=f"AUC of LiRA on {never} members: window minus uniform sampling with the same "
+        "total number of visits; the higher of two differences (score order, random order)",
         below=0.0,
-        margin=few_samples,
+        margin=smallest_effect,
         ours=True,
-        control="the same samples, the same number of visits; score order and random order",
+        control="the same samples and the same total number of visits, in both orders",
         headline=True,
     ),
     report.Claim(
@@ -83,29 +85,29 @@ claims = report.claims(
         "random order (onion effect)",
         fails="A window in score order raises the exposure of visited members less than a window "
         "in random order",
-        quantity=f"rise of LiRA's AUC on {visited} members {by_order}",
+        quantity=f"AUC of LiRA on {visited} members: {order_difference}",
         above=0.0,
-        margin=few_samples,
+        margin=smallest_effect,
         ours="after Carlini et al. 2022",
-        control="a random order: the same number of visits, other members are never visited",
+        control="a random order: the same number of visits; which members are skipped is random",
         headline=True,
     ),
     report.Claim(
         "score_adds",
         "A window in score order lowers the exposure of never visited members more than a window "
         "in random order",
-        quantity=f"rise of LiRA's AUC on {never} members {by_order}",
+        quantity=f"AUC of LiRA on {never} members: {order_difference}",
         below=0.0,
-        margin=few_samples,
+        margin=smallest_effect,
         ours="our control",
         control="the same window over permuted scores",
     ),
     report.Claim(
         "stay_most_exposed",
         "With a window in score order, never visited members are more exposed than visited members",
-        quantity=f"AUC of LiRA with the {by_score}: {never} minus {visited} members",
+        quantity=f"AUC of LiRA with the {by_score}: on {never} minus on {visited} members",
         above=0.0,
-        margin=few_samples,
+        margin=smallest_effect,
         ours=True,
         control="non-members with scores in the same range",
     ),
@@ -115,8 +117,8 @@ claims
 
 # %% [markdown]
 # ## Exposure of visited and never visited members
-# Each non-member joins the group of those members of its class whose scores are like its own.
-# *Base* is pruned with all epochs on all members.
+# A non-member belongs to the group of those members in its class that have similar scores. *Base*
+# is pruned in the same rounds; each epoch visits all members.
 
 # %%
 study = WindowStudy(
@@ -150,22 +152,23 @@ comparison = lab.compare(
 )
 
 # %%
-labelled = comparison.results[study.dense.signals()[0]]
+labelled = comparison.results[study.dense.signals()[0]]  # has the class of each sample
 groups = {}
 for order, ranking in rankings.items():
     for variant in variants:
-        attack = comparison.attacks[variant, "LiRA"]
+        lira = comparison.attacks[variant, "LiRA"]
         scores = comparison.results[ranking]
-        visits = samples.window_visits(attack, scores, labelled, window, round_epochs)
-        split = samples.split_by_group(attack, (visits > 0).astype(int), 2)
+        visits = samples.window_visits(lira, scores, labelled, window, round_epochs)
+        is_visited = (visits > 0).astype(int)
+        split = samples.split_by_group(lira, is_visited, 2)
         groups[(order, never, variant), "LiRA"] = split[0]
         groups[(order, visited, variant), "LiRA"] = split[1]
 by_group = audit.Comparison({}, groups)
 
 
 # %%
-def change(order, group):
-    """Exposure of a group with a window minus that under uniform sampling."""
+def exposure_change(order, group):
+    """Exposure of a group with the window in an order minus that under uniform sampling."""
     return by_group.contrast((order, group, order), (order, group, uniform), "LiRA")
 
 
@@ -177,8 +180,12 @@ for order in rankings:
             point = {"window": order, "members": group, "network": network}
             value = by_group.estimate((order, group, variant), "LiRA")
             points.append(point | {"value": value})
-words = "significantly more", "significantly less", "not significantly less"
-effect = report.effect(change(by_score, never), *words)
+how_exposed = report.effect(
+    exposure_change(by_score, never),
+    "significantly more",
+    "significantly less",
+    "not significantly less",
+)
 report.profile(
     points,
     "network",
@@ -186,12 +193,13 @@ report.profile(
     facet="window",
     reference_label="guessing",
     ylabel="AUC of LiRA",
-    title=f"In score order, never visited members are {effect} exposed than under uniform sampling",
+    title=f"In score order, never visited members are {how_exposed} exposed "
+    "than under uniform sampling",
 )
 
 # %% [markdown]
 # ## Change of exposure by the window
-# Below 0, a window protects the group.
+# A change below 0 means that the window lowers the exposure of the group.
 
 # %%
 rows = []
@@ -199,7 +207,7 @@ for order in rankings:
     for group in (never, visited):
         row = {"training": order, "members": group}
         row["AUC of LiRA"] = by_group.estimate((order, group, order), "LiRA")
-        row["AUC minus that of uniform sampling"] = change(order, group)
+        row["AUC minus that of uniform sampling"] = exposure_change(order, group)
         row["member accuracy"] = comparison.estimate(order, "", "member accuracy")
         row["test accuracy"] = comparison.accuracy(order)
         rows.append(row)
@@ -213,25 +221,27 @@ report.table(
 # ## Verdicts
 
 # %%
-left_out, reached = (by_score, never, by_score), (by_score, visited, by_score)
-order_effect = {}
+order_effect = {}  # exposure change in score order minus that in random order
 for group in (never, visited):
     changes = []
     for order in (by_score, by_chance):
         with_window = by_group.measured((order, group, order), "LiRA")
         changes.append(with_window - by_group.measured((order, group, uniform), "LiRA"))
     order_effect[group] = audit.paired_difference(*changes)
-checks = {}
+group_difference = by_group.contrast(
+    (by_score, never, by_score), (by_score, visited, by_score), "LiRA"
+)
+accuracy_checks = {}
 for order in rankings:
-    less = comparison.contrast(uniform, order, metric="member accuracy")
-    checks |= {f"the {order} lowers the accuracy on members": less}
+    accuracy_fall = comparison.contrast(uniform, order, metric="member accuracy")
+    accuracy_checks |= {f"the {order} lowers the accuracy on members": accuracy_fall}
 report.judge(
     claims,
-    never_visited_safer=audit.largest([change(order, never) for order in rankings]),
+    never_visited_safer=audit.largest([exposure_change(order, never) for order in rankings]),
     onion=order_effect[visited],
     score_adds=order_effect[never],
-    stay_most_exposed=by_group.contrast(left_out, reached, "LiRA"),
-    checks={claim.name: checks for claim in claims},
+    stay_most_exposed=group_difference,
+    checks={claim.name: accuracy_checks for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
         "dense test accuracy": comparison.accuracy("dense"),
@@ -239,10 +249,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Offline LiRA knows a sample only as a non-member: an online attack may identify more
-# of the never visited members, which were members before pruning. One random order is tried. Many
-# low scores are nearly equal, so that their order is nearly arbitrary. All targets share one half
-# of the samples.
+# **Limits.** In offline LiRA, no shadow model trains on the attacked sample: online LiRA may
+# identify more of the never visited members, on which the dense networks trained. The two orders
+# skip different members, which differ in exposure already under uniform sampling. One random order
+# is tried; in score order, many low scores are nearly equal, so that their order is nearly
+# arbitrary. All targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

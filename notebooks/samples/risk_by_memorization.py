@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a sample's risk rise with its memorization score?
+# # Does a sample's risk rise with its memorization score, and more than with its difficulty?
 #
 # **Question.** WeMem (Shang et al. 2025), slides on motivation: "easy-to-memorize training data is
 # more vulnerable to serious privacy threats", and LiRA's TPR "is positively correlated with the
@@ -16,15 +16,17 @@
 # **Setup.** A *memorization score* says how much a network's success on a sample depends on
 # training with it. The slides' *accuracy score* is the share of right predictions by networks with
 # the sample, minus that by networks without it. Our *confidence score* uses the mean confidence.
-# The attacks are LiRA and *Conf*, a threshold on the confidence. The targets are pruned in five
-# rounds; n counts them.
+# The attacks are LiRA and *Conf*, a threshold on the confidence. *Risk* is the TPR or the AUC of an
+# attack. The samples are sorted by a score and cut into six equal parts (*sixths*). The targets are
+# pruned in five rounds; n counts them.
 #
 # **Controls.**
 #
-# 1. *Difficulty* (decides whether memorization predicts risk better than difficulty): the error of
-#    networks that did not train on the sample. AUC is compared by score at nearly equal
-#    difficulty, and by difficulty at nearly equal score.
-# 2. *Non-members with the same scores*, and permuted scores.
+# 1. *Difficulty* decides whether memorization predicts risk better than difficulty. It is one minus
+#    the mean confidence of networks that did not train on the sample. AUC is compared between
+#    scores at nearly equal difficulty, and between difficulties at nearly equal score.
+# 2. *Non-members of the same sixth* are what AUC compares members with.
+# 3. *Permuted scores* show the AUC of sixths of random samples.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -32,8 +34,8 @@ pixels = 0  # side of the images, pixels, after area resize; 0: as they are (pub
 model = "fc"  # architecture (slides: ResNet18, VGG16, DenseNet121; FC for tables)
 width = 256  # units of the first layer, or channels of stage 1 (published code: 256, 64)
 stem = "conv3"  # first layer of a ResNet (published code: conv3-pool)
-pool = 1740  # samples of train and test part; half the targets', half the attacker's (ours)
-dev = 88  # samples of each half set apart; the rest is half member (published code: a tenth)
+pool = 1740  # samples of train and test part; half for the targets, half for the attacker (ours)
+dev = 88  # samples set apart in each half; half of the others are members (published code: 10 %)
 epochs = 100  # epochs of the dense network (published code: 100)
 round_epochs = 21  # epochs of a round (published code: 21)
 batch = 128  # samples a step (published code: 128)
@@ -42,13 +44,13 @@ patience = None  # epochs without a better dev accuracy until a stop (published 
 targets = 18  # target networks, which share one half of the pool (published code: 1)
 shadows = 5  # shadow models, which share the other half (published code: 5)
 networks = 32  # networks that give the scores, each on .7 of the pool (Feldman & Zhang: 2,000)
-score_epochs = 30  # epochs of each of them (not stated; a fork of the published code: 30)
+score_epochs = 30  # epochs of each network that gives scores (not stated; a fork of the code: 30)
 rounds = 5  # rounds, the first of which removes nothing (slides: 5)
 sparsity = 0.6  # share of the weights that the last round has removed (slides: mainly .6)
 parts = 6  # equal parts of the samples by their scores (ours)
-strata = 6  # strata of nearly equal difficulty (ours)
+strata = 6  # strata of nearly equal difficulty, or of nearly equal score (ours)
 fpr = 0.05  # FPR of LiRA over all samples, at which its TPR is read (not stated)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+learnt = 0.6  # test accuracy that is required of the dense networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which claims, borders and controls were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -61,18 +63,20 @@ from leak_atlas.recipe import Data, LiRA, Memorization, Model, Schedule, Thresho
 motivation = "slides on motivation"
 top = "sixth with the highest accuracy scores minus the mean of the other five sixths"
 area = "AUC within a sixth of the samples"
-rises = "rise of AUC (mean of Conf and LiRA)"
-directions = "with the confidence score at equal difficulty, minus with difficulty at equal score"
-few_samples = 0.05  # smallest effect of interest: a sixth has some 140 samples
+halves_gap = "AUC (mean of Conf and LiRA) of the half with high values minus the half with low ones"
+directions = (
+    "by confidence score at nearly equal difficulty, minus by difficulty at nearly equal score"
+)
+smallest_effect = 0.05  # of interest: a sixth has some 140 samples
 claims = report.claims(
     report.Claim(
         "tpr_rises",
-        "LiRA's TPR is higher for members with high memorization scores than for other members",
-        fails="LiRA's TPR is lower for members with high memorization scores than for other "
-        "members",
+        "LiRA's TPR is higher for members with the highest memorization scores than for others",
+        fails="LiRA's TPR is lower for members with the highest memorization scores than for "
+        "others",
         quantity=f"TPR of LiRA at one threshold (FPR of {fpr:.0%} over all samples): {top}",
         above=0.0,
-        margin=few_samples,
+        margin=smallest_effect,
         paper=motivation,
         quote="TPR of the recent MIA—LiRA is positively correlated with the model's memorization",
         control="FPR of the same sixths",
@@ -82,19 +86,19 @@ claims = report.claims(
         "beyond_difficulty",
         "AUC rises more with the memorization score than with the difficulty of a sample",
         fails="AUC rises less with the memorization score than with the difficulty of a sample",
-        quantity=f"{rises}: {directions}",
+        quantity=f"{halves_gap}: {directions}",
         above=0.0,
-        margin=few_samples,
+        margin=smallest_effect,
         ours="our control",
         control="score and difficulty are measured by separate networks",
         headline=True,
     ),
     report.Claim(
         "risk_rises",
-        "AUC is higher among samples with high memorization scores than among other samples",
-        quantity=f"{area}: {top}; the lower of the differences of Conf and of LiRA",
+        "AUC is higher among samples with the highest memorization scores than among others",
+        quantity=f"{area}: {top}; the lower of two differences (Conf, LiRA)",
         above=0.0,
-        margin=few_samples,
+        margin=smallest_effect,
         paper=motivation,
         quote="easy-to-memorize training data is more vulnerable to serious privacy threats",
         control="non-members of the same sixth; permuted scores",
@@ -105,7 +109,7 @@ claims
 
 # %% [markdown]
 # ## LiRA's TPR and FPR by memorization score
-# LiRA has one threshold for all samples, so that the FPR differs among the sixths, too. Most
+# LiRA has one threshold for all samples, so that both TPR and FPR differ among the sixths. Many
 # samples have an accuracy score of 0: their order is arbitrary.
 
 # %%
@@ -127,10 +131,10 @@ study = WindowStudy(
 )
 
 # %%
-# Two halves of the networks that give the scores measure everything twice, with separate errors.
-judges = study.ranking.models
-halves = [judges[::2], judges[1::2]]
-slides_score = Memorization(judges, "accuracy")
+# Each half of the networks that give the scores measures every score, so that errors are separate.
+scoring_networks = study.ranking.models
+halves = [scoring_networks[::2], scoring_networks[1::2]]
+slides_score = Memorization(scoring_networks, "accuracy")
 slides_halves = [Memorization(half, "accuracy") for half in halves]
 our_score = study.ranking
 our_halves = [Memorization(half, "confidence") for half in halves]
@@ -146,22 +150,23 @@ conf, lira = comparison.attacks["pruned", "Conf"], comparison.attacks["pruned", 
 
 # %%
 lira_rates = samples.rates_by_part(lira, results[slides_score], parts, fpr)
-names = ["lowest", *map(str, range(2, parts)), "highest"]
+part_names = ["lowest", *map(str, range(2, parts)), "highest"]
 points = []
-for part, (tpr, fpr_of_part) in zip(names, lira_rates, strict=True):
+for part, (tpr, fpr_of_part) in zip(part_names, lira_rates, strict=True):
     members = {"samples": "members (TPR)", "value": audit.mean_ci(tpr)}
     non_members = {"samples": "non-members (FPR)", "value": audit.mean_ci(fpr_of_part)}
     points += [{"part": part} | members, {"part": part} | non_members]
 tpr_rise = samples.rise(lira_rates[:, 0])
-words = "significantly higher", "significantly lower", "not significantly higher"
-effect = report.effect(tpr_rise, *words)
+how_high = report.effect(
+    tpr_rise, "significantly higher", "significantly lower", "not significantly higher"
+)
 report.profile(
     points,
     hue="samples",
     reference=None,
     xlabel="sixth of the samples, by accuracy score",
     ylabel="share of the samples that LiRA calls members",
-    title=f"LiRA's TPR is {effect} for the highest memorization scores",
+    title=f"LiRA's TPR is {how_high} for the highest memorization scores",
 )
 
 # %% [markdown]
@@ -171,12 +176,12 @@ report.profile(
 
 # %%
 def difficulty(scores):
-    """The ranking by the error of networks without the sample."""
+    """The ranking by the error of networks that did not train on the sample."""
     return scores | {"score": -scores["outside"]}
 
 
-def of_both(measure, *arguments):
-    """Mean over the attacks Conf and LiRA of what a function measures."""
+def mean_of_attacks(measure, *arguments):
+    """Mean over the attacks Conf and LiRA of what the function `measure` returns."""
     return (measure(conf, *arguments) + measure(lira, *arguments)) / 2
 
 
@@ -188,13 +193,13 @@ rankings = {
 }
 areas = {}
 for name, ranking in rankings.items():
-    areas[name] = of_both(samples.auc_by_part, ranking, parts)
+    areas[name] = mean_of_attacks(samples.auc_by_part, ranking, parts)
 
 # %%
 points = []
 for name, values in areas.items():
-    for part, each in zip(names, values, strict=True):
-        points.append({"sixths by": name, "part": part, "value": audit.mean_ci(each)})
+    for part, auc in zip(part_names, values, strict=True):
+        points.append({"sixths by": name, "part": part, "value": audit.mean_ci(auc)})
 words = "significantly rises", "significantly falls", "does not significantly rise"
 score_effect = report.effect(samples.rise(areas["confidence score"]), *words)
 difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
@@ -209,27 +214,28 @@ report.profile(
 
 # %% [markdown]
 # ## Rise of AUC and TPR with score and difficulty
-# One half of the networks measures the score, the other half measures the difficulty. *Rise of
-# AUC*: the half of the samples with higher scores minus the half with lower scores, at nearly equal
-# difficulty (and the same with score and difficulty exchanged). *Rise of TPR*: the sixth with the
-# highest scores minus the mean of the other sixths.
+# One half of the networks measures the score, the other half measures the difficulty. *AUC, high
+# minus low score*: samples of nearly equal difficulty are cut in two halves by score, and the AUC
+# of the lower half is subtracted. Score and difficulty are then exchanged. *Rise of TPR*: the sixth
+# with the highest scores minus the mean of the other sixths.
 
 # %%
-first, second = [results[half] for half in our_halves]
-hard_first, hard_second = difficulty(first), difficulty(second)
-by_score = of_both(samples.rise_within_strata, first, hard_second, strata)
-by_difficulty = of_both(samples.rise_within_strata, hard_second, first, strata)
+score_first, score_second = [results[half] for half in our_halves]
+difficulty_first, difficulty_second = difficulty(score_first), difficulty(score_second)
+by_score = mean_of_attacks(samples.rise_within_strata, score_first, difficulty_second, strata)
+by_difficulty = mean_of_attacks(samples.rise_within_strata, difficulty_second, score_first, strata)
 tpr_minus_fpr = samples.rise(lira_rates[:, 0] - lira_rates[:, 1])
 conf_rates = samples.rates_by_part(conf, results[slides_score], parts)
 conf_rise = samples.rise(conf_rates[:, 0])
 
 # %%
-slides_agree = samples.agreement(*[results[half] for half in slides_halves])
-ours_agree = samples.agreement(first, second)
-hard_agree = samples.agreement(hard_first, hard_second)
+# Rank correlations between the two halves of the networks.
+accuracy_score_agreement = samples.agreement(*[results[half] for half in slides_halves])
+confidence_score_agreement = samples.agreement(score_first, score_second)
+difficulty_agreement = samples.agreement(difficulty_first, difficulty_second)
 numbers = {
-    "AUC: rise with the confidence score at equal difficulty": audit.mean_ci(by_score),
-    "AUC: rise with difficulty at equal confidence score": audit.mean_ci(by_difficulty),
+    "AUC, high minus low confidence score, nearly equal difficulty": audit.mean_ci(by_score),
+    "AUC, high minus low difficulty, nearly equal confidence score": audit.mean_ci(by_difficulty),
     "LiRA's TPR minus FPR: rise with the accuracy score": tpr_minus_fpr,
     "Conf's TPR: rise with the accuracy score": conf_rise,
 }
@@ -243,11 +249,17 @@ report.table(rows, caption=f"AUC: mean of Conf and LiRA. Mean over {targets} tar
 auc_rises = []
 for attack in (conf, lira):
     auc_rises.append(samples.rise(samples.auc_by_part(attack, results[slides_score], parts)))
-slides_reliable = {"separate networks agree on the accuracy score": slides_agree}
-both_reliable = {
-    "separate networks agree on the confidence score": ours_agree,
-    "separate networks agree on difficulty": hard_agree,
+accuracy_score_check = {"separate networks agree on the accuracy score": accuracy_score_agreement}
+difficulty_checks = {
+    "separate networks agree on the confidence score": confidence_score_agreement,
+    "separate networks agree on difficulty": difficulty_agreement,
 }
+noise_note = ""
+if confidence_score_agreement.high < difficulty_agreement.low:
+    noise_note = (
+        "noise in the score can favour difficulty: the rank correlation between separate networks "
+        f"is {confidence_score_agreement} for the score, {difficulty_agreement} for difficulty"
+    )
 report.judge(
     claims,
     tpr_rises=tpr_rise,
@@ -255,15 +267,12 @@ report.judge(
     risk_rises=audit.least(auc_rises),
     notes={
         "tpr_rises": f"the same difference of Conf's TPR: {conf_rise}",
-        "beyond_difficulty": "noise can favour difficulty: the rank correlation between separate "
-        f"networks is {ours_agree} for the score, {hard_agree} for difficulty"
-        if ours_agree.high < hard_agree.low
-        else "",
+        "beyond_difficulty": noise_note,
     },
     checks={
-        "tpr_rises": slides_reliable,
-        "beyond_difficulty": both_reliable,
-        "risk_rises": slides_reliable,
+        "tpr_rises": accuracy_score_check,
+        "beyond_difficulty": difficulty_checks,
+        "risk_rises": accuracy_score_check,
     },
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -272,9 +281,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Networks that train on a sample are nearly always right about it. So its score is
-# nearly its difficulty, and Conf's AUC within a sixth nearly repeats the score. LiRA compares a
-# target with networks that did not train on the sample, so it follows difficulty by construction.
+# **Limits.** Networks that train on a sample are nearly always right about it. So its accuracy
+# score is nearly its difficulty. Conf's AUC within a sixth compares confidence with and without
+# training on the samples, as the confidence score does. LiRA compares a target with networks that
+# did not train on the sample, so that its scores of members rise with difficulty by construction.
 # The slides speak of a model's memorization; we measure it by sample. All targets share one half of
 # the samples.
 

@@ -7,24 +7,24 @@
 # ---
 
 # %% [markdown]
-# # Do memorization scores help RMR to hide members?
+# # Do memorization scores help RMR to hide memorized members?
 #
 # **Question.** WeMem (Shang et al. 2025), slides: "RMR achieves the best privacy-utility tradeoff
 # when lambda_r = 0.1", and "SWMR provides better defense compared to RSW".
 #
-# **Setup.** A network is pruned in five rounds. *RMR* is an L2 penalty of strength lambda_r for
-# members with high memorization scores (how much confidence on a sample depends on training with
-# it) and .0005 for others. *RSW* trains each epoch on a window of the members, *SWMR* is both. n
-# counts target networks.
+# **Setup.** A network is pruned in five rounds. *RMR* is an L2 penalty: its strength is lambda_r
+# for members with high memorization scores and .0005 for others; in *RMR .1*, lambda_r is .1. A
+# *memorization score* is how much the confidence in a sample depends on training with it. *RSW*
+# trains each epoch on a window of the members. *SWMR* is RSW with RMR. n counts target networks.
 #
 # **Controls.**
 #
-# 1. *Permuted scores* (decide whether the scores help) in RMR's published code, which trains
-#    members with high scores in separate batches.
-# 2. *Early stopping* of the network without RMR (*Base*), at the same AUC of LiRA (*matched AUC*;
-#    decides whether RMR is worth its cost).
-# 3. *Plain L2* has the same strength for all members. In the slide's formula, each batch has the
-#    mean strength of its members, which is nearly plain L2. *RSW with plain L2* has SWMR's mean
+# 1. *Permuted scores* decide whether the scores help. This control uses RMR's published code,
+#    which trains members with high scores in separate batches.
+# 2. *Early stopping* decides whether RMR is worth its cost. The network without RMR (*Base*) is
+#    stopped where LiRA has the same AUC on both (*matched AUC*).
+# 3. *Plain L2* gives all members RMR's mean strength. RMR in the slide's formula is nearly the
+#    same: each batch has the mean strength of its members. *RSW with plain L2* has SWMR's mean
 #    strength.
 
 # %% tags=["parameters"]
@@ -33,8 +33,8 @@ pixels = 0  # side of the images, pixels, after area resize; 0: as they are (pub
 model = "fc"  # architecture (slides: ResNet18, VGG16, DenseNet121; FC for tables)
 width = 256  # units of the first layer, or channels of stage 1 (published code: 256, 64)
 stem = "conv3"  # first layer of a ResNet (published code: conv3-pool)
-pool = 1740  # samples of train and test part; half the targets', half the attacker's (ours)
-dev = 88  # samples of each half set apart; the rest is half member (published code: a tenth)
+pool = 1740  # samples of train and test part; half for the targets, half for the attacker (ours)
+dev = 88  # samples set apart in each half; half of the others are members (published code: 10 %)
 epochs = 100  # epochs of the dense network (published code: 100)
 round_epochs = 21  # epochs of a round (published code: 21)
 batch = 128  # samples a step (published code: 128)
@@ -43,16 +43,16 @@ patience = None  # epochs without a better dev accuracy until a stop (published 
 targets = 18  # target networks, which share one half of the pool (published code: 1)
 shadows = 5  # shadow models, which share the other half (published code: 5)
 networks = 32  # networks that give the scores, each on .7 of the pool (Feldman & Zhang: 2,000)
-score_epochs = 30  # epochs of each of them (not stated; a fork of the published code: 30)
+score_epochs = 30  # epochs of each network that gives scores (not stated; a fork of the code: 30)
 rounds = 5  # rounds, the first of which removes nothing (slides: 5)
 sparsity = 0.6  # share of the weights that the last round has removed (slides: mainly .6)
-risky_share = 0.176  # members that a penalty is for (published CIFAR10 scores above tau = .5)
+risky_share = 0.176  # share of members with lambda_r (published CIFAR10 scores above tau = .5)
 narrow = 9  # members of a class in the window of SWMR and RSW (slides, CIFAR10: 500)
-large_step = 2  # ranks by which it moves in an epoch (slides, CIFAR10: 100)
+large_step = 2  # ranks by which the window moves in an epoch (slides, CIFAR10: 100)
 stops = [2, 5, 10, 20, 40, 100]  # early stopping: dense epochs, then one epoch a round (ours)
 lambdas = [0.01, 0.1, 1.0]  # lambda_r, weakest first; claims speak of .1 (slides: the same)
 parts = 6  # equal parts of the samples by their scores (ours)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+learnt = 0.6  # test accuracy that is required of the dense networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which claims, borders and controls were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -67,7 +67,7 @@ from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Threshold, Windo
 best = "RMR .1"  # lambda_r = .1
 slide = "slide on RMR"
 attacked = "mean accuracy of four attacks"
-highest = "AUC in the sixth with the highest scores (mean of Conf and LiRA)"
+highest = "AUC in the sixth of the samples with the highest scores (mean of Conf and LiRA)"
 gain = f"fall of the {attacked} minus fall of test accuracy"
 claims = report.claims(
     report.Claim(
@@ -76,8 +76,8 @@ claims = report.claims(
         "permuted scores",
         fails="The published code of RMR hides memorized members worse with true scores than with "
         "permuted scores",
-        quantity=f"{highest}: {best} (L2 penalty of .1 on members with high scores) with true "
-        "scores minus with permuted scores",
+        quantity=f"{highest}: published code of {best} (L2 penalty of .1 on members with high "
+        "scores), with true scores minus with permuted scores",
         below=0.0,
         margin=0.05,
         ours="our control",
@@ -89,12 +89,13 @@ claims = report.claims(
         "best_tradeoff",
         "Of three strengths of RMR, .1 has the largest net benefit (fall of attack accuracy minus "
         "fall of test accuracy)",
-        quantity=f"{gain}: {best} minus RMR .01 and {best} minus RMR 1; the lower difference",
+        quantity=f"{gain}: the lower of two differences, {best} minus RMR .01 and {best} minus "
+        "RMR 1",
         above=0.0,
         margin=0.02,
         paper=slide,
         quote="RMR achieves the best privacy-utility tradeoff when lambda_r = 0.1",
-        control="the same rounds; a point of attack accuracy weighs as a point of test accuracy",
+        control="the same pruning rounds; attack accuracy and test accuracy have equal weight",
     ),
     report.Claim(
         "swmr_is_better",
@@ -121,9 +122,10 @@ claims
 
 # %% [markdown]
 # ## Test and attack accuracy by strength of RMR
-# Attack accuracy is the mean of the slide's four threshold attacks: Conf, Entr and Mentr with a
-# threshold for each class, Hconf with one for all. Hollow points are the slide's numbers on
-# CIFAR10. A strength that leaves less than half of Base's test accuracy is only in the table.
+# Attack accuracy is the mean of the slide's four attacks. They are thresholds on confidence (Conf
+# and Hconf), entropy (Entr) and modified entropy (Mentr). Hconf has one threshold, the others have
+# one for each class. Hollow points are the slide's numbers on CIFAR10. A strength that leaves less
+# than half of Base's test accuracy is only in the table.
 
 # %%
 study = WindowStudy(
@@ -142,18 +144,18 @@ study = WindowStudy(
     judges=networks,
     score_epochs=score_epochs,
 )
-general = study.tuning.weight_decay
+default_strength = study.tuning.weight_decay
 penalties = {}
 for value in lambdas:
     name = f"RMR {value:g}".replace("0.", ".")
-    penalties[name] = RMR(value, general, share=risky_share)
+    penalties[name] = RMR(value, default_strength, share=risky_share)
 penalty = penalties[best]
 
 
 def plain_l2(risky_visits):
-    """The rounds' schedule with the mean lambda of visits, a share of them to risky members."""
-    mean = general + risky_visits * (penalty.risky - general)
-    return replace(study.tuning, weight_decay=mean)
+    """The rounds' schedule with RMR's mean strength: the share `risky_visits` has lambda_r."""
+    mean_strength = default_strength + risky_visits * (penalty.risky - default_strength)
+    return replace(study.tuning, weight_decay=mean_strength)
 
 
 # %%
@@ -165,8 +167,8 @@ windowed = {"sampling": swmr_window, "ranking": study.ranking}
 coded = replace(penalty, form="code")
 in_code, in_code_permuted = f"{best}, code", f"{best}, code, permuted scores"
 variants = {"dense": study.dense, "Base": study.base}
-for name, each in penalties.items():
-    variants[name] = study.penalized(each)
+for name, rmr in penalties.items():
+    variants[name] = study.penalized(rmr)
 variants["plain L2"] = study.iterative(schedule=plain_l2(risky_share))[-1]
 variants[in_code] = study.penalized(coded)
 variants[in_code_permuted] = study.penalized(coded, study.ranking.shuffle(0))
@@ -192,9 +194,9 @@ comparison = lab.compare(
 
 
 # %%
-def reached(name):
-    """Mean attack accuracy of the slide's four thresholds, of each target."""
-    return comparison.mean_measured(*[(name, each) for each in attackers if each != "LiRA"])
+def four_attacks(name):
+    """Mean accuracy of the slide's four attacks on the variant `name`, of each target."""
+    return comparison.mean_measured(*[(name, attack) for attack in attackers if attack != "LiRA"])
 
 
 # Test accuracy, then the mean of Conf, Entr, Mentr and Hconf, in percent.
@@ -207,7 +209,7 @@ SLIDE = {
 attack_change, points, untrained = {}, [], []
 for name in penalties:
     test_change = comparison.accuracy_difference(name, "Base")
-    attack_change[name] = audit.paired_difference(reached(name), reached("Base"))
+    attack_change[name] = audit.paired_difference(four_attacks(name), four_attacks("Base"))
     if comparison.accuracy(name).value < comparison.accuracy("Base").value / 2:
         untrained.append(name)
         continue
@@ -263,12 +265,13 @@ rows = []
 for one, other in pairs:
     row = {"difference": f"{one} − {other}"}
     row["test accuracy"] = comparison.accuracy_difference(one, other)
-    row["four attacks"] = audit.paired_difference(reached(one), reached(other))
+    row["four attacks"] = audit.paired_difference(four_attacks(one), four_attacks(other))
     row["AUC of LiRA"] = comparison.contrast(one, other, "LiRA")
     in_sixth = highest_sixth(one), highest_sixth(other)
     row["AUC, highest sixth"] = audit.paired_difference(*in_sixth)
     rows.append(row)
-report.table(rows, caption="Paired differences; code: the published code")
+caption = "Paired differences; code: published code; highest sixth: of samples by their scores"
+report.table(rows, caption=caption)
 
 # %%
 rows = []
@@ -278,33 +281,33 @@ for variant in variants:
     row = {"network": variant}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
-    row["four attacks"] = audit.mean_ci(reached(variant))
+    row["four attacks"] = audit.mean_ci(four_attacks(variant))
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     row["AUC, highest sixth"] = audit.mean_ci(highest_sixth(variant))
     rows.append(row)
-caption = "Code: published code. Four attacks: mean accuracy. Highest sixth: of the scores"
+caption = "Code: published code. Four attacks: mean accuracy. Highest sixth: of samples by scores"
 report.table(rows, caption=f"{caption}. Mean over {targets} targets", fold="All networks")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-gains = {}
+gains = {}  # net benefits, up to a term of Base that cancels in the differences
 for name in penalties:
-    gains[name] = comparison.measured(name, "", "test accuracy") - reached(name)
-better = []
+    gains[name] = comparison.measured(name, "", "test accuracy") - four_attacks(name)
+gain_differences = []
 for name in penalties:
     if name != best:
-        better.append(audit.paired_difference(gains[best], gains[name]))
+        gain_differences.append(audit.paired_difference(gains[best], gains[name]))
 swmr_from = {}
 for name in ("RSW", "RSW, plain L2"):
-    swmr_from[name] = audit.paired_difference(reached("SWMR"), reached(name))
-acts = {}
+    swmr_from[name] = audit.paired_difference(four_attacks("SWMR"), four_attacks(name))
+treatment_checks = {}
 for name, other in ((best, "Base"), (in_code, "Base"), ("SWMR", "RSW")):
     less = comparison.contrast(other, name, metric="member accuracy")
-    acts[name] = {f"{name} lowers the accuracy on members below that of {other}": less}
+    treatment_checks[name] = {f"{name} lowers the accuracy on members below that of {other}": less}
 on_all = comparison.contrast(in_code, in_code_permuted, "LiRA")
-did_not_train = (
+untrained_note = (
     f"{', '.join(untrained)} leaves less than half of Base's test accuracy" if untrained else ""
 )
 
@@ -313,19 +316,19 @@ report.judge(
     claims,
     score_matters=audit.paired_difference(highest_sixth(in_code), highest_sixth(in_code_permuted)),
     stopping=stopping,
-    best_tradeoff=audit.least(better),
+    best_tradeoff=audit.least(gain_differences),
     swmr_is_better=swmr_from["RSW"],
     swmr_beyond_l2=swmr_from["RSW, plain L2"],
     notes={
         "score_matters": f"AUC of LiRA on all samples, with true minus permuted scores: {on_all}",
-        "best_tradeoff": did_not_train,
+        "best_tradeoff": untrained_note,
     },
     checks={
-        "score_matters": acts[in_code],
-        "stopping": acts[best],
-        "best_tradeoff": acts[best],
-        "swmr_is_better": acts["SWMR"],
-        "swmr_beyond_l2": acts["SWMR"],
+        "score_matters": treatment_checks[in_code],
+        "stopping": treatment_checks[best],
+        "best_tradeoff": treatment_checks[best],
+        "swmr_is_better": treatment_checks["SWMR"],
+        "swmr_beyond_l2": treatment_checks["SWMR"],
     },
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -334,10 +337,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one window and one permutation. If a strength leaves
-# less than half of Base's test accuracy, the net benefits of only two strengths are compared. RSW
-# with plain L2 has SWMR's mean strength over a round, not of each epoch. Targets share shadow
-# models and one half of the samples.
+# **Limits.** One data set, one architecture, one window and one permutation. A strength that leaves
+# less than half of Base's test accuracy is no real rival: the claim on the largest net benefit
+# then decides between the others. RSW with plain L2 has SWMR's mean strength over a round, not in
+# each epoch. The targets share shadow models and one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -11,7 +11,8 @@
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
 # eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure).
-# It does not say how long the training is. We judge epoch 150 of 200 (75 %) and of 400 (37.5 %).
+# The article does not say how long the training is. We judge 75 % of the training (epoch 150 of
+# 200) and 37.5 % (epoch 150 of 400).
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
 # member of networks that trained on it, minus the same for other networks. At each epoch LiRA
@@ -21,11 +22,11 @@
 #
 # **Controls.**
 #
-# 1. *A constant learning rate* (qualifies the answer at 75 %): if the rate falls to 0, little can
-#    change late. It starts lower than the rate that falls.
-# 2. *Other networks*: flags at two epochs of the same networks share their errors. So we repeat the
-#    measurement on halves: one half of the networks says which samples end vulnerable, and the
-#    other half flags.
+# 1. *A constant learning rate* qualifies the answer at 75 %. The networks of both answers have a
+#    learning rate that falls to 0, so little can change late. The constant rate is lower than the
+#    falling rate at the start.
+# 2. *Other networks*. Flags at two epochs of the same networks share their errors. So one half of
+#    the networks decides which samples end vulnerable, and the other half flags.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -35,22 +36,22 @@ model = "cnn4"  # architecture (reading note: CNNs of several depths, WRN28-2)
 width = 8  # channels of stage 1 (not stated)
 pool = 600  # samples, half of them members of a network (not stated)
 test = 200  # test samples (not stated)
-epochs = 40  # of training (not stated; the article calls epoch 150 early)
+epochs = 40  # epochs of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # each is attacked by the others (not stated)
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # networks, each attacked by the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
-constant_lr = 0.03  # learning rate where it stays (ours)
-judges = 16  # networks that judge hardness; no attack knows them (ours)
-share = 0.7  # of the pool that each judge trains on (ours)
+constant_lr = 0.03  # constant learning rate, of the control (ours)
+judges = 16  # networks that measure which samples are hard; no attack uses them (ours)
+share = 0.7  # share of the pool that each judge trains on (ours)
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 halvings = 4  # divisions of the networks into halves that share no shadow model (ours)
 flags = 0.1  # share of the samples that is flagged (ours)
-early = 15  # epoch 150 of 400, as a share of this training; one of the checkpoints
-late = 30  # epoch 150 of 200, as a share of this training; one of the checkpoints
-learnt = 0.6  # least test accuracy of networks that have learnt (ours)
+early = 15  # epoch here that stands for epoch 150 of 400; one of the checkpoints
+late = 30  # epoch here that stands for epoch 150 of 200; one of the checkpoints
+learnt = 0.6  # test accuracy that is required of the networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -63,24 +64,26 @@ from leak_atlas.localization import over_time, prediction
 from leak_atlas.localization.difficulty import difficulty
 from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 
-early_part, late_part = f"{100 * early / epochs:g} %", f"{100 * late / epochs:g} %"
+early_part = f"{100 * early / epochs:g} %"
+late_part = f"{100 * late / epochs:g} %"
 section = "section on early exposure"
 quote = "over 70% of samples that will eventually be vulnerable show this predisposition"
 vulnerable = "the samples that end vulnerable"
-flagged = f"of {vulnerable}, the share that is flagged on the same networks at"
+share_flagged = f"of {vulnerable}, the share that is flagged on the same networks at"
+random_flags = f"flags at random would reach {flags:g}"
 claims = report.claims(
     report.Claim(
         "by_late",
         f"At {late_part} of the training, LiRA flags over 70 % of the samples that end vulnerable",
         fails=f"At {late_part} of the training, LiRA flags less than 70 % of the samples that end "
         "vulnerable",
-        quantity=f"{flagged} {late_part} of the training",
+        quantity=f"{share_flagged} {late_part} of the training",
         above=0.7,
         margin=0.1,
         paper="article",
         quote=quote,
         section=section,
-        control=f"chance is {flags:g}",
+        control=random_flags,
         headline=True,
     ),
     report.Claim(
@@ -88,20 +91,20 @@ claims = report.claims(
         f"At {early_part} of the training, LiRA flags over 70 % of the samples that end vulnerable",
         fails=f"At {early_part} of the training, LiRA flags less than 70 % of the samples that end "
         "vulnerable",
-        quantity=f"{flagged} {early_part} of the training",
+        quantity=f"{share_flagged} {early_part} of the training",
         above=0.7,
         margin=0.1,
         paper="article",
         quote=quote,
         section=section,
-        control=f"chance is {flags:g}",
+        control=random_flags,
         headline=True,
     ),
     report.Claim(
         "constant_rate",
         f"With a constant learning rate, LiRA flags over 70 % of {vulnerable} at {late_part} of "
         "the training",
-        quantity=f"{flagged} {late_part} of the training, constant learning rate",
+        quantity=f"{share_flagged} {late_part} of the training, constant learning rate",
         above=0.7,
         margin=0.1,
         ours="our control",
@@ -110,7 +113,8 @@ claims = report.claims(
     report.Claim(
         "hard_early",
         f"At {early_part} of the training, hard samples are more vulnerable than easy samples",
-        quantity=f"mean TPR minus FPR at epoch {early}, hardest quarter minus easiest quarter",
+        quantity=f"mean TPR minus FPR at epoch {early}: hardest quarter of the samples minus "
+        "easiest quarter",
         above=0.0,
         margin=0.1,
         paper="article",
@@ -120,8 +124,9 @@ claims = report.claims(
     ),
     report.Claim(
         "other_networks",
-        f"After training, LiRA on other networks flags more than half of {vulnerable}",
-        quantity=f"of {vulnerable}, the share that is flagged on other networks after training",
+        f"After training, LiRA flags more than half of {vulnerable} on other networks",
+        quantity=f"of {vulnerable} on one half of the networks, the share that is flagged on the "
+        "other half after training",
         above=0.5,
         margin=0.15,
         ours="our control",
@@ -145,13 +150,13 @@ study = TrajectoryStudy(
 )
 constant = replace(study.schedule, lr=constant_lr, decay="constant")
 studies = {"falling rate": study, "constant rate": replace(study, schedule=constant)}
-halves = {name: each.halves(halvings) for name, each in studies.items()}
+halves = {name: by_rate.halves(halvings) for name, by_rate in studies.items()}
 attacks = study.attacks()
-answers = study.signals(study.judges(judges, share))
+judge_signals = study.signals(study.judges(judges, share))
 comparison = lab.compare(
-    {name: each.trained for name, each in studies.items()},
+    {name: by_rate.trained for name, by_rate in studies.items()},
     {"LiRA": LiRA()},
-    also=[halves, attacks, answers],
+    also=[halves, attacks, judge_signals],
 )
 
 # %%
@@ -162,25 +167,27 @@ for name, pairs in halves.items():
     scores_of_halves = over_time.read_halves(results, pairs)
     shares[name] = prediction.early_flags(scores_of_halves, flags, rate)
 
-signals = over_time.outputs(results, answers)
+signals = over_time.outputs(results, judge_signals)
 measures = difficulty(signals, early)
 hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 
 # %% [markdown]
 # ## Samples that end vulnerable and are already flagged
 # Each panel is one learning rate. *On the same networks*, the share after training is 1 by
-# definition.
+# definition. The title gives the falling rate on the same networks.
 
 # %%
 points = []
-for name, each in shares.items():
-    for by, values in (("on the same networks", each.same), ("on other networks", each.other)):
+for name, flagged_shares in shares.items():
+    sides = {"on the same networks": flagged_shares.same, "on other networks": flagged_shares.other}
+    for side, values in sides.items():
         for epoch, value in zip(checkpoints, values, strict=True):
-            point = {"learning rate": name, "flagged": by, "epoch": epoch}
+            point = {"learning rate": name, "flagged": side, "epoch": epoch}
             points.append(point | {"value": value})
 at_early, at_late = checkpoints.index(early), checkpoints.index(late)
-same = shares["falling rate"].same
-shown = [f"{100 * same[at].value:.0f} %" for at in (at_early, at_late)]
+flagged_same = shares["falling rate"].same
+early_percent = f"{100 * flagged_same[at_early].value:.0f} %"
+late_percent = f"{100 * flagged_same[at_late].value:.0f} %"
 report.curves(
     points,
     "epoch",
@@ -188,35 +195,36 @@ report.curves(
     facet="learning rate",
     reference=0.7,
     reference_label="article",
-    title=f"Of samples that end vulnerable, {shown[0]} are flagged at epoch {early}, "
-    f"{shown[1]} at epoch {late}",
+    title=f"Of samples that end vulnerable, {early_percent} are flagged at epoch {early}, "
+    f"{late_percent} at epoch {late}",
     ylabel="share already flagged",
 )
 
 # %%
 rows = []
-for name, each in shares.items():
+for name, flagged_shares in shares.items():
     row = {"learning rate": name}
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(name)
-    row[f"flagged, epoch {early}"] = each.same[at_early]
-    row[f"flagged, epoch {late}"] = each.same[at_late]
-    row["on other networks, at the end"] = each.other[-1]
+    row[f"flagged, epoch {early}"] = flagged_shares.same[at_early]
+    row[f"flagged, epoch {late}"] = flagged_shares.same[at_late]
+    row["flagged on other networks, after training"] = flagged_shares.other[-1]
     rows.append(row)
-caption = f"Flagged: share of {vulnerable}, on halves of {networks // 2} networks"
+caption = f"Flagged: share of {vulnerable}, on the same networks unless stated; halves of "
+caption += f"{networks // 2} networks"
 report.table(rows, caption=caption, fold="Both learning rates: accuracy and flagged samples")
 
 # %% [markdown]
 # ## Hard samples
-# The line is the hardest quarter of the samples minus the easiest quarter. Hardness is the mean
-# loss of the judges.
+# The line is the mean TPR minus FPR of the hardest quarter of the samples, minus that of the
+# easiest quarter. Hardness is the mean loss of the judges over training.
 
 # %%
-harder = over_time.jackknife(prediction.hard_minus_easy, attack_scores, **hardness, rule=rate)
+differences = over_time.jackknife(prediction.hard_minus_easy, attack_scores, **hardness, rule=rate)
 points = []
-for epoch, value in zip(checkpoints, harder, strict=True):
+for epoch, value in zip(checkpoints, differences, strict=True):
     points.append({"epoch": epoch, "value": value})
-effect = report.effect(harder[at_early], "more", "less", "not significantly more")
+effect = report.effect(differences[at_early], "more", "less", "not significantly more")
 report.curves(
     points,
     "epoch",
@@ -232,14 +240,14 @@ report.curves(
 checks = {}
 for name in studies:
     checks[f"LiRA beats guessing, {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
-steady = shares["constant rate"].same[at_late]
+flagged_at_constant_rate = shares["constant rate"].same[at_late]
 report.judge(
     claims,
-    notes={"by_late": report.listed({"with a constant learning rate": steady})},
-    by_late=same[at_late],
-    by_early=same[at_early],
-    constant_rate=steady,
-    hard_early=harder[at_early],
+    notes={"by_late": report.listed({"with a constant learning rate": flagged_at_constant_rate})},
+    by_late=flagged_same[at_late],
+    by_early=flagged_same[at_early],
+    constant_rate=flagged_at_constant_rate,
+    hard_early=differences[at_early],
     other_networks=shares["falling rate"].other[-1],
     checks={claim.name: checks for claim in claims},
     regime={
@@ -251,7 +259,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** The article speaks of complex data sets; images of 8 × 8 pixels are simple. With a
 # constant learning rate, the training may not be finished. Each half of the networks has fewer
-# shadow models for LiRA than all networks together.
+# shadow models for LiRA than all networks together. Hard samples are compared at one epoch: the
+# claim does not say that they become vulnerable earlier than easy samples.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -7,45 +7,47 @@
 # ---
 
 # %% [markdown]
-# # Do Shokri's attack network and LiRA agree on which networks leak more?
+# # Does Shokri's attack network find more leakage with harder data and deeper networks?
 #
 # **Question.** A reading note on Dynamics (Chen et al. 2025) says that three findings also hold
 # with Shokri's attack network: harder data and deeper networks leak more, networks trained with
-# sharpness-aware minimization (SAM) leak less. It gives no numbers: the claims are ours.
+# sharpness-aware minimization (SAM) leak less. The note gives no numbers: the claims are ours.
 #
 # **Setup.** *Shokri's net* learns from the outputs of other networks what members look like. We
 # compare it with LiRA, RMIA and a threshold on the confidence, on the same networks after training.
-# The deep network is a wide residual network. n counts networks or pairs of networks.
+# The networks form two halves. In LiRA and RMIA, the networks of a half attack each other. Shokri's
+# net and the threshold learn from some networks of the other half. The deep network is a wide
+# residual network. n counts networks, or pairs of networks where attacks rank samples.
 #
 # **Controls.**
 #
-# 1. *LiRA on the same networks*, in the figure.
-# 2. *The same samples?* Attacks that rank networks alike can expose different samples. We compare
-#    how attacks rank samples in two halves of the networks.
+# 1. *LiRA on the same networks* shows whether a stronger attack finds the differences (figure).
+# 2. *Ranks of samples*: attacks that rank networks alike can expose different samples. We compare
+#    how attacks rank samples in the two halves of the networks.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10 and others)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 simple = "digits"  # the simpler data set (reading note: MNIST)
-simple_pixels = 0  # side of its images; 0: as they are
+simple_pixels = 0  # side of the simpler data's images, pixels; 0: as they are
 shallow = "cnn2"  # a shallow CNN (reading note: a shallow CNN)
 deep = "wrn16"  # a deep network (reading note: WRN28-2)
-rho = 0.1  # how far uphill SAM goes (not stated)
+rho = 0.1  # distance by which SAM moves the weights before the gradient (not stated)
 model = "cnn4"  # architecture (reading note: CNNs of several depths, WRN28-2)
 width = 8  # channels of stage 1 (not stated)
 pool = 600  # samples, half of them members of a network (not stated)
 test = 200  # test samples (not stated)
-epochs = 40  # of training (not stated; the article calls epoch 150 early)
+epochs = 40  # epochs of training (not stated; the article calls epoch 150 early)
 batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
-decay = "cosine"  # of that rate, by the epoch (not stated)
-networks = 32  # of each kind (group code: 20 shadow models)
-few = 20  # of the shallow and of the deep architecture
+decay = "cosine"  # decay of the learning rate over the epochs (not stated)
+networks = 32  # networks of each kind, but for the next line (group code: 20 shadow models)
+few = 20  # networks of the shallow architecture, and of the deep one (ours)
 teachers = 10  # networks of the other half from which an attack learns (group code: 10)
 rate = 0.1  # FPR of each network that sets the threshold for samples (ours)
-retraining = 1.4  # factor on the variance of Shokri's AUC, as two nets are trained (ours)
-learnt = 0.6  # least test accuracy of networks that have learnt (ours)
+retraining = 1.4  # factor on the variance of Shokri's AUC, because only two nets are trained (ours)
+learnt = 0.6  # test accuracy that is required of the networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -67,16 +69,16 @@ from leak_atlas.recipe import (
 )
 
 shokri = "Shokri's net"
-auc = f"AUC of {shokri} after training"
+shokri_auc = f"AUC of {shokri} (a trained attack network) after training"
 ours = "after a reading note on the paper"
-agreement = "rank correlation of TPR minus FPR between halves of the networks"
+rank_agreement = "rank correlation of samples' TPR minus FPR between halves of the networks"
 claims = report.claims(
     report.Claim(
         "harder_data",
         "Shokri's net has a higher AUC for networks trained on the harder than on the simpler data",
         fails="Shokri's net has a lower AUC for networks trained on the harder than on the simpler "
         "data",
-        quantity=f"{auc}: {data} minus {simple}",
+        quantity=f"{shokri_auc}: {data} minus {simple}",
         above=0.0,
         margin=0.02,
         ours=ours,
@@ -87,7 +89,7 @@ claims = report.claims(
         "deeper",
         "Shokri's net has a higher AUC for the deep than for the shallow architecture",
         fails="Shokri's net has a lower AUC for the deep than for the shallow architecture",
-        quantity=f"{auc}: {deep} minus {shallow}",
+        quantity=f"{shokri_auc}: {deep} minus {shallow}",
         above=0.0,
         margin=0.02,
         ours=ours,
@@ -97,7 +99,7 @@ claims = report.claims(
     report.Claim(
         "sam",
         "Shokri's net has a lower AUC for networks trained with SAM than with SGD",
-        quantity=f"{auc}: SGD minus SAM",
+        quantity=f"{shokri_auc}: SGD minus SAM",
         above=0.0,
         margin=0.02,
         ours=ours,
@@ -106,7 +108,7 @@ claims = report.claims(
     report.Claim(
         "same_samples",
         "RMIA and LiRA agree on which samples are vulnerable (rank correlation above .4)",
-        quantity=f"{agreement}: RMIA with LiRA",
+        quantity=f"{rank_agreement}: RMIA with LiRA",
         above=0.4,
         margin=0.15,
         ours="our control",
@@ -114,13 +116,13 @@ claims = report.claims(
     ),
     report.Claim(
         "other_samples",
-        "Shokri's net ranks samples unlike LiRA: its rank correlation with itself is higher by "
-        "over .2",
-        quantity=f"{agreement}: {shokri} with itself minus with LiRA",
+        "On the risk of samples, Shokri's net agrees with itself more than with LiRA, by over .2 "
+        "in rank correlation",
+        quantity=f"{rank_agreement}: {shokri} with itself minus {shokri} with LiRA",
         above=0.2,
         margin=0.2,
         ours="our control",
-        control="agreement with itself; halves share no network for the attack",
+        control="agreement with itself; on each half, the net learns from the other half",
     ),
     regime={f"member accuracy ({data}, {simple}, {deep})": 0.95, "test accuracy": learnt},
 )
@@ -165,37 +167,40 @@ attackers = [*among_themselves, *taught]
 # `cnn2`.
 
 # %%
-areas, attack_scores = {}, {}
-for key, both in halves.items():
-    attack_scores[key] = [over_time.read(results, half) for half in both]
+aucs, attack_scores = {}, {}
+for key, two_halves in halves.items():
+    attack_scores[key] = [over_time.read(results, half) for half in two_halves]
     joined = over_time.joined_by_rank(*attack_scores[key])
-    areas[key] = audit.auc(joined.scores[-1], joined.member)
-effects = {attack: retraining if attack == shokri else 1.0 for attack in attackers}
-for (_, attack), both in halves.items():
+    aucs[key] = audit.auc(joined.scores[-1], joined.member)
+
+# Factors on the variance of a mean AUC: the AUCs of one attack are not independent.
+variance_factors = {attack: retraining if attack == shokri else 1.0 for attack in attackers}
+for (_, attack), two_halves in halves.items():
     if attack in among_themselves:
-        design_effect = both[0][epochs].design_effect
-        effects[attack] = max(effects[attack], design_effect)
+        design_effect = two_halves[0][epochs].design_effect
+        variance_factors[attack] = max(variance_factors[attack], design_effect)
+
+# %%
 orders = {
     f"{data} minus {simple}": (data, simple),
     f"{deep} minus {shallow}": (deep, shallow),
     "SGD minus SAM": (data, "SAM"),
 }
-
-# %%
 differences = {}
 points = []
 for order, (more, less) in orders.items():
     for attack in attackers:
-        pair = areas[more, attack], areas[less, attack]
-        change = audit.paired_difference(*pair, design_effect=effects[attack])
+        pair = aucs[more, attack], aucs[less, attack]
+        factor = variance_factors[attack]
+        change = audit.paired_difference(*pair, design_effect=factor)
         differences[order, attack] = change
         points.append({"order": order, "attack": attack, "value": change})
-above = sum(differences[order, shokri].low > 0 for order in orders)
+significant = sum(differences[order, shokri].low > 0 for order in orders)
 report.against_paper(
     points,
     "order",
     hue="attack",
-    title=f"{shokri} finds {above} of the 3 differences significantly",
+    title=f"For {shokri}, {significant} of 3 differences in AUC are significantly above 0",
     xlabel="difference of AUC after training",
 )
 
@@ -205,26 +210,29 @@ for name in studies:
     row = {"networks": name, "member accuracy": comparison.estimate(name, "", "member accuracy")}
     row["test accuracy"] = comparison.accuracy(name)
     for attack in ("LiRA", shokri):
-        area = audit.mean_ci(areas[name, attack], design_effect=effects[attack])
-        row[f"AUC of {attack}"] = area
+        mean_auc = audit.mean_ci(aucs[name, attack], design_effect=variance_factors[attack])
+        row[f"AUC of {attack}"] = mean_auc
     rows.append(row)
-shadows = "Each half of the networks is attacked without the other half"
+recipes = f"All but {simple} use {data}; the networks differ from the first row as named"
 report.table(
     rows,
-    caption=f"{shadows}. {networks} networks of each, {few} of {shallow} and {deep}",
+    caption=f"{recipes}. {networks} networks of each, {few} of {shallow} and {deep}",
     fold="All networks: accuracy and AUC",
 )
 
 # %% [markdown]
 # ## Agreement of attacks on which samples are vulnerable
 # Each attack gives each sample a TPR minus FPR: how often it calls the sample a member of networks
-# that trained on it, minus the same for other networks. This is done in each of two halves of the
-# networks.
+# that trained on it, minus the same for other networks. The table correlates its values in one half
+# of the networks with its values, or LiRA's, in the other half.
 
 # %%
-first = {attack: over_time.joined_by_rank(attack_scores[data, attack][0]) for attack in attackers}
-second = {attack: over_time.joined_by_rank(attack_scores[data, attack][1]) for attack in attackers}
-agree = prediction.agreement(first, second, "LiRA", rule=rate)
+first_half, second_half = {}, {}
+for attack in attackers:
+    first_scores, second_scores = attack_scores[data, attack]
+    first_half[attack] = over_time.joined_by_rank(first_scores)
+    second_half[attack] = over_time.joined_by_rank(second_scores)
+agree = prediction.agreement(first_half, second_half, "LiRA", rule=rate)
 rows = []
 for attack in attackers:
     row = {"attack": attack, "agrees with itself": agree[attack].with_itself}
@@ -235,11 +243,13 @@ report.table(rows, caption=f"Rank correlation of one half with the other; {data}
 # ## Verdicts
 
 # %%
-fitted = [comparison.estimate(name, "", "member accuracy").value for name in (data, simple, deep)]
+member_accuracies = []
+for name in (data, simple, deep):
+    member_accuracies.append(comparison.estimate(name, "", "member accuracy").value)
 checks = {}
 for name in studies:
-    area = audit.mean_ci(areas[name, shokri], design_effect=effects[shokri])
-    checks[f"{shokri} beats guessing: {name}"] = area.low > 0.5
+    mean_auc = audit.mean_ci(aucs[name, shokri], design_effect=variance_factors[shokri])
+    checks[f"{shokri} beats guessing: {name}"] = mean_auc.low > 0.5
 report.judge(
     claims,
     harder_data=differences[f"{data} minus {simple}", shokri],
@@ -249,16 +259,17 @@ report.judge(
     other_samples=agree[shokri].difference,
     checks={claim.name: checks for claim in claims},
     regime={
-        f"member accuracy ({data}, {simple}, {deep})": min(fitted),
+        f"member accuracy ({data}, {simple}, {deep})": min(member_accuracies),
         "test accuracy": min(comparison.accuracy(name).value for name in studies),
     },
 )
 
 # %% [markdown]
-# **Limits.** Only two of Shokri's nets are trained for each kind of network; so the variance of
-# their AUC is multiplied by a factor (`retraining`). The deep network differs from the shallow one
-# in more than depth: the page on architecture separates them. Nothing is compared at an equal
-# generalization gap.
+# **Limits.** Only two of Shokri's nets are trained for each kind of network. So the variance of
+# their AUC is multiplied by a factor that we chose (`retraining`). The deep network differs from
+# the shallow one in more than depth: the page on architecture separates the differences. Networks
+# are not compared at an equal generalization gap. Shokri's net on one half learns from networks of
+# the other half, so its two rankings of samples share networks.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

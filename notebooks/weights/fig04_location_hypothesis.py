@@ -30,18 +30,18 @@ pixels = 16  # side of the images, pixels, after area resize (paper: lost)
 model = "resnet10"  # architecture (paper: lost)
 width = 8  # channels of stage 1 (paper: lost)
 pool = 600  # samples from which each network draws half (paper: lost)
-dev = 300  # samples outside the pool, not used here: the networks are those of the other pages
+dev = 300  # samples outside the pool; unused here, kept so that pages share networks
 reference = 300  # samples outside the pool, for the scores of the other pages
 test = 600  # test samples (paper: not stated)
 sparsity = 0.85  # share of the weights that the mask removes (paper: 0.85)
-score_steps = 30  # updates of the score (paper: lost; "tens")
-score_batch = 32  # members of each update (paper: lost)
+score_steps = 30  # updates over which importance is summed (paper: lost; "tens")
+score_batch = 32  # members in each of these updates (paper: lost)
 epochs = 12  # epochs of M1, and of each network trained under a mask (paper: lost)
 moments = [2, 5, 8]  # earlier epochs at which accuracy is shown
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
 runs = 10  # networks of each kind, each with its own members (paper: three runs)
-learnt = 0.6  # least test accuracy of a dense network that has learnt (ours)
+learnt = 0.6  # required test accuracy of the dense network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -51,15 +51,15 @@ from leak_atlas import lab, report
 from leak_atlas.recipe import Data, Learnability, Model, RewindStudy, Schedule, self_audit
 
 quote = "the importance of weights stems from their locations rather than their values"
-noise = 0.04  # test accuracy: networks under a mask differ more than dense ones
+smallest_effect = 0.04  # smallest effect of interest; test accuracy varies more under a mask
 claims = report.claims(
     report.Claim(
         "as_accurate",
-        "Trained under its mask, a network (M2) loses less than two points to the dense network "
-        "(M1)",
+        "A network trained under its mask (M2) loses less than two points of accuracy to the dense "
+        "network (M1)",
         quantity="test accuracy of M2 minus that of M1",
         above=-0.02,
-        margin=noise,
+        margin=smallest_effect,
         paper="Fig. 4",
         quote="the almost same final accuracy of M1 and M2",
         section="4.4",
@@ -67,10 +67,10 @@ claims = report.claims(
     ),
     report.Claim(
         "mask_alone",
-        "Masked and not trained, a network (M3) is less accurate than the dense network (M1)",
+        "A masked network without training (M3) is less accurate than the dense network (M1)",
         quantity="test accuracy of M3 minus that of M1",
         below=0.0,
-        margin=noise,
+        margin=smallest_effect,
         paper="Fig. 4",
         quote="the accuracy drop of M3 (from M1)",
         section="4.4",
@@ -82,10 +82,10 @@ claims = report.claims(
         "mask",
         fails="Networks train to a lower accuracy with a mask of important weights than with a "
         "random mask",
-        quantity="test accuracy of M2 (masked, then trained): mask of important weights minus "
-        "random mask",
+        quantity="test accuracy of M2 (masked, then trained): with the mask of important weights "
+        "minus with a random mask",
         above=0.0,
-        margin=noise,
+        margin=smallest_effect,
         ours="our control, after section 4.4",
         control="the same initial values, epochs and number of weights in each layer; paired",
         headline=True,
@@ -94,10 +94,10 @@ claims = report.claims(
         "values",
         "Other initial values for the same mask cost less than two points of accuracy",
         fails="Other initial values for the same mask cost over two points of accuracy",
-        quantity="test accuracy of M2 (masked, then trained): other initial values minus those of "
-        "the dense network",
+        quantity="test accuracy of M2 (masked, then trained): with other initial values minus with "
+        "M1's initial values",
         above=-0.02,
-        margin=noise,
+        margin=smallest_effect,
         paper="abstract",
         quote=quote,
         section="abstract",
@@ -126,31 +126,32 @@ study = RewindStudy(
 m1 = "M1: dense network"
 m2 = "M2: mask, M1's initial values"
 m3 = "M3: mask, M1's trained values, not trained"
-elsewhere = "M2 with a random mask"
-fresh = "M2 with other initial values"
+m2_random_mask = "M2 with a random mask"
+m2_other_values = "M2 with other initial values"
 
 dense = study.ordinary
 initial = dense.at("init")
-other_values = dense.rewind("stem", fresh=True)
+other_values = dense.rewind("stem", fresh=True)  # all weights, from the stem on, get new values
 mask = {"sparsity": sparsity, "by": study.scores}
 random_mask = {"sparsity": sparsity, "by": study.random_scores}
 networks = {
     m1: dense,
     m2: initial.prune(**mask).train(study.schedule),
-    elsewhere: initial.prune(**random_mask).train(study.schedule),
-    fresh: other_values.prune(**mask).train(study.schedule),
+    m2_random_mask: initial.prune(**random_mask).train(study.schedule),
+    m2_other_values: other_values.prune(**mask).train(study.schedule),
 }
 untrained = {m3: dense.prune(**mask)}
 
 # %%
-stops = {name: moments for name in networks}
+checkpoints_of = {name: moments for name in networks}
 comparison = lab.compare(
-    networks | untrained, {}, checkpoints=stops, also=self_audit(study.ordinary)
+    networks | untrained, {}, checkpoints=checkpoints_of, also=self_audit(study.ordinary)
 )
 
 # %% [markdown]
 # ## Accuracy during training (Fig. 4)
-# Four masked networks come from each M1. M3 is not trained, so its line is flat.
+# Each M1 gives four masked networks: M2, its two controls and M3. M3 is not trained, so its line is
+# flat.
 
 # %%
 rows = []
@@ -161,14 +162,15 @@ for name in networks:
         rows.append({"network": name, "epoch": epoch, "value": comparison.accuracy(variant)})
 for epoch in [*moments, epochs]:
     rows.append({"network": m3, "epoch": epoch, "value": comparison.accuracy(m3)})
-placed = comparison.accuracy_difference(m2, elsewhere)
-other = comparison.accuracy_difference(fresh, m2)
+location_difference = comparison.accuracy_difference(m2, m2_random_mask)
+values_difference = comparison.accuracy_difference(m2_other_values, m2)
 words = "significantly raise", "significantly lower", "do not significantly change"
+effect = report.effect(values_difference, *words)
 report.curves(
     rows,
     "epoch",
     hue="network",
-    title=f"Under the same mask, other initial values {report.effect(other, *words)} test accuracy",
+    title=f"Under the same mask, other initial values {effect} test accuracy",
     ylabel="test accuracy",
 )
 
@@ -192,14 +194,14 @@ report.table(
 # ## Verdicts
 
 # %%
-cuts = {"the mask lowers M1's accuracy": comparison.accuracy_difference(m1, m3)}
+mask_lowers_accuracy = {"the mask lowers M1's accuracy": comparison.accuracy_difference(m1, m3)}
 report.judge(
     claims,
     as_accurate=comparison.accuracy_difference(m2, m1),
     mask_alone=comparison.accuracy_difference(m3, m1),
-    locations=placed,
-    values=other,
-    checks={name: cuts for name in ("as_accurate", "locations", "values")},
+    locations=location_difference,
+    values=values_difference,
+    checks={name: mask_lowers_accuracy for name in ("as_accurate", "locations", "values")},
     regime={
         "dense member accuracy": comparison.estimate(m1, "", "member accuracy"),
         "dense test accuracy": comparison.accuracy(m1),
@@ -207,7 +209,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The page is about accuracy, as the paper's Fig. 4 is, and not about the leak. The
+# **Limits.** The page is about accuracy, as the paper's Fig. 4 is, and not about leakage. The
 # network is narrow: in a wide one the mask may cost less accuracy. Each network has one random
 # mask. M3 keeps the BatchNorm statistics of M1; biases are never pruned.
 

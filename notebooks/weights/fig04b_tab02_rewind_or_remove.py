@@ -12,18 +12,20 @@
 # **The paper.** Fang & Kim (2026), section 4.4: removing vulnerable weights "leads to unrecoverable
 # accuracy crash for the model, unlike the cases of A2 & A3".
 #
-# **Setup.** A score chooses the share *r* of most vulnerable weights of a trained network. *A1*
-# removes these weights and trains the others. *A2* rewinds them to their initial values and trains
-# them alone. *A3*, which is CWRF, rewinds them, freezes them and trains the others. A1, A2, A3 and
-# their shadow models train with the defence RelaxLoss. *Norm weights* are those of normalisation
-# layers. The *loss gap* is the loss on test samples minus that on members.
+# **Setup.** The *vulnerability* of a weight sums |gradient × weight| over updates that fit the
+# members, and push the outputs on other samples back to those of the untrained network. The share
+# *r* of weights with the highest vulnerability is chosen in a trained network. *A1* removes these
+# weights and trains the others. *A2* rewinds them to their initial values and trains them alone.
+# *A3*, which is CWRF, rewinds them, freezes them and trains the others. A1, A2, A3 and their shadow
+# models train with the defence RelaxLoss. *Norm weights* are those of normalisation layers. The
+# *loss gap* is the loss on test samples minus that on members.
 #
 # **Controls.**
 #
 # 1. *A1, norm weights kept*: A1 removes the same weights, except norm weights. A normalisation
 #    layer whose weights are all removed outputs zeros, and blocks the network.
 # 2. *RelaxLoss from scratch*, for the same number of epochs in total.
-# 3. *Nothing rewound*, and *early stopping*, at matched AUC: see "Robustness".
+# 3. *Nothing rewound*, and *early stopping*, at matched AUC of the attack LiRA: see "Robustness".
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
@@ -31,23 +33,23 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half (paper: lost)
-dev = 300  # samples outside the pool, not used here: the networks are those of the other pages
+dev = 300  # samples outside the pool; unused here, kept so that pages share networks
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
 smallest = 0.001  # r of the claims on accuracy (paper: 0.001)
-judged = 0.05  # r of the claims on loss and leakage (paper: 0.03, 0.05)
+judged = 0.05  # r of the claim on the loss gap (paper: 0.03, 0.05)
 between = []  # other r, shown only (paper: 0.01, 0.03)
-balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
-score_steps = 30  # updates of the score (paper: lost; "tens")
-score_batch = 32  # members, and reference samples, of each update (paper: lost)
-alpha = 0.3  # target loss of RelaxLoss, nats (paper: its authors'; they have 1 on CIFAR-10)
+balance = 0.5  # lambda: weight of the divergence in the score, chosen beforehand (paper: lost)
+score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
+score_batch = 32  # members, and reference samples, in each of these updates (paper: lost)
+alpha = 0.3  # target loss of RelaxLoss, nats (paper: that of RelaxLoss's authors, 1 on CIFAR-10)
 epochs = 12  # epochs of ordinary training (paper: lost)
 stops = [3, 4, 6, 8]  # epochs at which ordinary training is stopped early (our control)
-retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss alternates (paper: lost)
+retrain_epochs = 6  # epochs of retraining, an even number: RelaxLoss alternates (paper: lost)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 10  # networks; each is attacked by the others, less its complement (paper: 8 shadows)
-learnt = 0.6  # least test accuracy of an ordinary network that has learnt (ours)
+shadows = 10  # networks; each one's shadow models: all others but its complement (paper: 8)
+learnt = 0.6  # required test accuracy of the undefended network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -82,8 +84,8 @@ claims = report.claims(
         "accuracy, compared with rewinding them",
         fails=f"Removing the {percent(smallest)} most vulnerable weights costs less than 20 points "
         "of accuracy, compared with rewinding them",
-        quantity="test accuracy: weights removed (A1) minus rewound (A2 or A3, whichever is less "
-        "accurate)",
+        quantity=f"test accuracy {at_smallest}: weights removed (A1) minus rewound (A2 or A3, "
+        "whichever is less accurate)",
         below=-0.2,  # our reading of "crash"
         margin=0.1,
         paper="section 4.4",
@@ -161,29 +163,29 @@ relaxloss = RelaxLoss(alpha)
 rates = sorted([smallest, *between, judged])
 ordinary = "no defence"
 scratch, tuned = "RelaxLoss from scratch", "RelaxLoss, nothing rewound"
-spared = ("A1, norm weights kept", percent(smallest))
+norms_kept = ("A1, norm weights kept", percent(smallest))
 
 # %%
 variants = {ordinary: study.ordinary, scratch: study.defended(relaxloss, epochs + retrain_epochs)}
 variants[tuned] = study.tuned(relaxloss)
-right_after = {}
+before_retraining = {}
 for r in rates:
     removed = study.ordinary.remove(study.scores, r)
     rewound = study.ordinary.rewind_weights(study.scores, r)
-    alone = rewound.freeze_weights(study.scores, r, rest=True)
+    trained_alone = rewound.freeze_weights(study.scores, r, rest=True)
     variants[a1, percent(r)] = removed.train(study.short, relaxloss)
-    variants[a2, percent(r)] = alone.train(study.short, relaxloss)
+    variants[a2, percent(r)] = trained_alone.train(study.short, relaxloss)
     variants[a3, percent(r)] = study.inside(r, relaxloss)
-    right_after[a1, percent(r)] = removed.signals()
-    right_after[a3, percent(r)] = study.rewound(r).signals()
+    before_retraining[a1, percent(r)] = removed.signals()
+    before_retraining[a3, percent(r)] = study.rewound(r).signals()
 without_norms = study.ordinary.remove(study.scores, smallest, "others")
-variants[spared] = without_norms.train(study.short, relaxloss)
+variants[norms_kept] = without_norms.train(study.short, relaxloss)
 
 comparison = lab.compare(
     variants,
     {"LiRA": LiRA()},
     checkpoints={ordinary: stops},
-    also=[right_after, self_audit(study.ordinary)],
+    also=[before_retraining, self_audit(study.ordinary)],
 )
 
 # %% [markdown]
@@ -200,7 +202,7 @@ for variant in variants:
 small = {name: (name, percent(smallest)) for name in (a1, a2, a3)}
 drops = [comparison.accuracy_difference(small[a1], small[other]) for other in (a2, a3)]
 crash = audit.largest(drops)
-kept = comparison.accuracy_difference(spared, small[a3])
+change_norms_kept = comparison.accuracy_difference(norms_kept, small[a3])
 report.profile(
     rows,
     "r",
@@ -208,14 +210,15 @@ report.profile(
     reference=comparison.accuracy(scratch).value,
     reference_label=scratch,
     title=f"Removing {percent(smallest)} of the weights costs {-100 * crash.value:.0f} points, "
-    f"or {-100 * kept.value:.0f} if norm weights stay",
+    f"or {-100 * change_norms_kept.value:.0f} if norm weights stay",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )
 
 # %% [markdown]
 # ## Loss gap (Tab. 2)
-# The paper's numbers are those of CIFAR-10. A smaller gap is better.
+# The paper's numbers are those of CIFAR-10. A smaller gap is better. The title compares A3 with A2
+# and with RelaxLoss from scratch. Tab. 2 has no A1.
 
 # %%
 paper = {scratch: 0.7311}
@@ -225,11 +228,9 @@ gap = {}
 rows, points = [], []
 for variant in variants:
     signals = variants[variant].signals()
-    inside, outside = (
-        losses(comparison.results, signals, role) for role in (Role.MEMBER, Role.TEST)
-    )
-    gap[variant] = outside - inside
-    if variant[0] in (a1, spared[0]):
+    test_loss = losses(comparison.results, signals, Role.TEST)
+    gap[variant] = test_loss - losses(comparison.results, signals, Role.MEMBER)
+    if variant[0] in (a1, norms_kept[0]):  # Tab. 2 has no A1
         continue
     row = {"network": audit.described(variant)}
     row["test accuracy"] = comparison.accuracy(variant)
@@ -238,18 +239,18 @@ for variant in variants:
     rows.append(row)
     point = {"network": row["network"], "value": row["loss gap, nats"]}
     points.append(point | {"paper": paper.get(variant)})
-best = (a3, percent(judged))
-smaller = [
-    audit.paired_difference(gap[other], gap[best]) for other in ((a2, percent(judged)), scratch)
-]
-smallest_gap = audit.least(smaller)
-words = "has the smallest", "does not have the smallest", "does not significantly have the smallest"
+a2_judged, a3_judged = (a2, percent(judged)), (a3, percent(judged))
+advantages = []
+for other in (a2_judged, scratch):
+    advantages.append(audit.paired_difference(gap[other], gap[a3_judged]))
+smallest_advantage = audit.least(advantages)
+words = "has the smallest", "does not have the smallest", "has no significantly smaller"
 report.against_paper(
     points,
     "network",
     source="paper, CIFAR-10",
     xlabel="loss on test samples minus loss on members, nats",
-    title=f"At r = {percent(judged)}, A3 {report.effect(smallest_gap, *words)} loss gap",
+    title=f"At r = {percent(judged)}, A3 {report.effect(smallest_advantage, *words)} loss gap",
 )
 
 # %%
@@ -261,28 +262,28 @@ report.table(
 # ## Verdicts
 
 # %%
-usual = losses(comparison.results, study.ordinary.signals(), Role.MEMBER)
-raised = {}
-for variant, signals in right_after.items():
-    after = losses(comparison.results, signals, Role.MEMBER)
-    words = f"{audit.described(variant)}: the members' loss rises before retraining"
-    raised[variant] = {words: audit.paired_difference(after, usual)}
+loss_before = losses(comparison.results, study.ordinary.signals(), Role.MEMBER)
+loss_rises = {}  # of each variant: do removing and rewinding raise the members' loss?
+for variant, signals in before_retraining.items():
+    loss_after = losses(comparison.results, signals, Role.MEMBER)
+    description = f"{audit.described(variant)}: the members' loss rises before retraining"
+    loss_rises[variant] = {description: audit.paired_difference(loss_after, loss_before)}
 manipulation_checks = {
     "RelaxLoss lowers the AUC of LiRA": comparison.contrast(ordinary, tuned, "LiRA")
 }
-manipulation_checks |= raised[best]
+manipulation_checks |= loss_rises[a3_judged]
 report.judge(
     claims,
     crash=crash,
-    norms=kept,
+    norms=change_norms_kept,
     frozen_or_trained=comparison.accuracy_difference(small[a3], small[a2]),
     beats_scratch=comparison.accuracy_difference(small[a3], scratch),
-    smaller_gap=smallest_gap,
+    smaller_gap=smallest_advantage,
     checks={
-        "crash": raised[small[a1]],
-        "norms": raised[small[a1]],
-        "frozen_or_trained": raised[small[a3]],
-        "beats_scratch": raised[small[a3]],
+        "crash": loss_rises[small[a1]],
+        "norms": loss_rises[small[a1]],
+        "frozen_or_trained": loss_rises[small[a3]],
+        "beats_scratch": loss_rises[small[a3]],
         "smaller_gap": manipulation_checks,
     },
     regime={
@@ -296,13 +297,13 @@ report.judge(
 # Two networks are compared in test accuracy where the attack LiRA has the same AUC on both.
 
 # %%
-early = [*comparison.checkpoints[ordinary], ordinary]
+earlier_epochs = [*comparison.checkpoints[ordinary], ordinary]
 rows = []
 for r in rates:
     variant = (a3, percent(r))
     row = {"network": audit.described(variant)}
     row[f"test accuracy minus {tuned}"] = comparison.at_matched_auc(
-        variant, early, "LiRA", other=tuned
+        variant, earlier_epochs, "LiRA", other=tuned
     )
     row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "LiRA")
     rows.append(row)
@@ -310,8 +311,9 @@ report.table(rows, fold="Compared with nothing rewound, and with early stopping"
 
 # %% [markdown]
 # **Limits.** The fewer weights a normalisation layer has, the sooner A1 removes all of them: the
-# networks here are narrower than the paper's. RelaxLoss has one strength. Our copy of the paper's
-# text lacks the numbers of its figure, so accuracies are not compared with it.
+# networks here are narrower than the paper's. A1 with norm weights kept removes fewer weights than
+# A1. RelaxLoss has one strength. Our copy of the paper's text lacks the numbers of its figure, so
+# accuracies are not compared with it.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

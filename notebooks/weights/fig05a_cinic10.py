@@ -13,15 +13,16 @@
 # "best privacy resilience against both attacks" (section 5.2).
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
+# with the highest vulnerability, and retrains the others with a defence: RelaxLoss (keeps the loss
 # near a target), HAMP (asks for outputs of high entropy) or CCL (adds a concave term to the loss).
-# Fig. 5a also has each defence *from scratch*, without CWRF, and no defence. *Best* means more
-# accurate than no defence, and leaking less than all others of Fig. 5a to both attacks, LiRA and
-# RMIA.
+# *Vulnerability* sums |gradient × weight| over updates that fit members and forget non-members.
+# Fig. 5a also has no defence, and each defence *from scratch*: without CWRF, for the number of
+# epochs of no defence. *Best* means more accurate than no defence, and leaking less than all others
+# of Fig. 5a to both attacks, LiRA and RMIA.
 #
 # **Controls.**
 #
-# 1. *HAMP converges*: its outputs reach the entropy that it asks for (table of all networks).
+# 1. *HAMP's entropy*: whether its outputs reach the entropy that it asks for (table's caption).
 # 2. *Nothing rewound*: each defence retrains all weights, for the same number of epochs.
 # 3. *Early stopping* of ordinary training *at matched AUC*: test accuracies are compared where LiRA
 #    has the same AUC on both networks.
@@ -34,22 +35,22 @@ width = 256  # units of the first layer, or channels of stage 1 (64 by the archi
 pool = 600  # samples from which each network draws half (paper: lost)
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 300  # test samples (paper: not stated)
-r = 0.05  # share of the weights that is rewound (paper: a grid; lost)
-balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
-score_steps = 30  # updates of the score (paper: lost; "tens")
-score_batch = 64  # samples of each kind in an update of the score (paper: lost)
-relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: its authors')
-hamp_entropy = 0.95  # HAMP: entropy of the labels, share of ln C (its authors, 10 classes)
-hamp_weight = 0.01  # HAMP: weight of the output's entropy (its authors, 10 classes)
+r = 0.05  # share of the weights that is rewound (paper: several values, lost)
+balance = 0.5  # lambda: weight of the divergence in the score, chosen beforehand (paper: lost)
+score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
+score_batch = 64  # members, and reference samples, in each of these updates (paper: lost)
+relax_alpha = 0.3  # target loss of RelaxLoss, nats (paper: that of RelaxLoss's authors)
+hamp_entropy = 0.95  # HAMP: entropy of the labels, share of ln C (HAMP's authors, 10 classes)
+hamp_weight = 0.01  # HAMP: weight of the output's entropy (HAMP's authors, 10 classes)
 ccl_alpha = 0.1  # CCL: share of the cross-entropy (its authors' example: .5)
-epochs = 20  # epochs from scratch; even, as RelaxLoss alternates (paper: lost)
-retrain_epochs = 10  # epochs of retraining; even too (paper: lost)
+epochs = 20  # epochs from scratch, an even number: RelaxLoss alternates (paper: lost)
+retrain_epochs = 10  # epochs of retraining, an even number too (paper: lost)
 stops = [3, 5, 7, 10]  # epochs at which ordinary training is stopped early (our control)
 longer = 40  # epochs of the longer ordinary training (our control)
 batch = 32  # samples a step (paper: lost)
 lr = 0.003  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 10  # networks; each is attacked by the others, less its complement (paper: 8 shadows)
-learnt = 0.6  # least test accuracy of a network that has learnt (ours)
+shadows = 10  # networks; each one's shadow models: all others but its complement (paper: 8)
+learnt = 0.6  # required test accuracy of the undefended network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -133,8 +134,8 @@ defences = {
     "HAMP": recipe.HAMP(hamp_entropy, hamp_weight),
     "CCL": recipe.CCL(ccl_alpha, beta=1.0),
 }
-plain = "no defence"
-variants = {plain: study.ordinary}
+no_defence = "no defence"
+variants = {no_defence: study.ordinary}
 for name, defence in defences.items():
     for where, population in study.in_three_ways(defence, r).items():
         variants[name, where] = population
@@ -142,12 +143,12 @@ ordinary = {epoch: study.ordinary.at(epoch) for epoch in stops}
 ordinary[longer] = study.setup.trained(schedule=replace(study.schedule, epochs=longer))
 
 # %%
-rewound = study.rewound(r).signals()
+before_retraining = study.rewound(r).signals()
 comparison = lab.compare(
     variants,
     {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()},
-    checkpoints={plain: ordinary},
-    also=[rewound, recipe.self_audit(study.ordinary)],
+    checkpoints={no_defence: ordinary},
+    also=[before_retraining, recipe.self_audit(study.ordinary)],
 )
 
 # %% [markdown]
@@ -156,17 +157,17 @@ comparison = lab.compare(
 # training; its last point is a longer training. The title compares HAMP with no defence.
 
 # %%
-ours = [(name, inside) for name in defences]
-others = [(name, tuned) for name in defences]
-line = [*comparison.checkpoints[plain], plain]
-best = ("HAMP", inside)
-gained = comparison.accuracy_difference(best, plain)
-leaked = comparison.contrast(best, plain, "LiRA")
+all_inside = [(name, inside) for name in defences]
+all_tuned = [(name, tuned) for name in defences]
+early_stopping = [*comparison.checkpoints[no_defence], no_defence]
+hamp_inside = ("HAMP", inside)
+accuracy_change = comparison.accuracy_difference(hamp_inside, no_defence)
+auc_change = comparison.contrast(hamp_inside, no_defence, "LiRA")
 words = "significantly raises", "significantly lowers", "does not significantly change"
-accuracy, leakage = report.effect(gained, *words), report.effect(leaked, *words)
+accuracy, leakage = report.effect(accuracy_change, *words), report.effect(auc_change, *words)
 plane = []
 for name in defences:
-    lines = {"no defence, by epoch": line}
+    lines = {"no defence, by epoch": early_stopping}
     lines |= {where: [(name, where)] for where in (scratch, tuned, inside)}
     plane += comparison.plane(lines, "LiRA", panel=name)
 report.tradeoff(
@@ -186,14 +187,14 @@ for variant in variants:
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     row["test accuracy minus early stopping"] = None
-    if variant != plain:
+    if variant != no_defence:
         row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "LiRA")
     rows.append(row)
 entropies = {}  # of the outputs on members, share of ln C
-for variant in (plain, ("HAMP", scratch), ("HAMP", inside)):
+for variant in (no_defence, ("HAMP", scratch), ("HAMP", inside)):
     signals = variants[variant].signals()
     entropies[variant] = output_entropies(comparison.results, signals)
-shown = [f"{audit.described(one)} {each.mean():.2f}" for one, each in entropies.items()]
+shown = [f"{audit.described(name)} {share.mean():.2f}" for name, share in entropies.items()]
 report.table(
     rows,
     caption=f"Mean over {shadows} networks. Last column: at matched AUC of LiRA. Entropy of the "
@@ -206,12 +207,12 @@ report.table(
 # ## Verdicts
 
 # %%
-drawn = [plain, *product(defences, (scratch, inside))]
-ahead = []  # HAMP inside CWRF minus another variant of the paper's figure, by both attacks
+in_figure = [no_defence, *product(defences, (scratch, inside))]
+auc_gaps = []  # HAMP inside CWRF minus another variant of the paper's figure, by both attacks
 for attacker in comparison.attackers:
-    for variant in drawn:
-        if variant != best:
-            ahead.append(comparison.contrast(best, variant, attacker))
+    for variant in in_figure:
+        if variant != hamp_inside:
+            auc_gaps.append(comparison.contrast(hamp_inside, variant, attacker))
 
 
 def by_both(variant):
@@ -224,38 +225,41 @@ relaxloss = comparison.mean_contrast(
 )
 
 # %%
-fallen = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
-falls = audit.paired_difference(comparison.members[plain], fallen)
-manipulation_checks = {"member accuracy falls right after the rewind": falls}
-works = {}
+rewound_accuracies = []
+for signal in before_retraining:
+    rewound_accuracies.append(float(comparison.results[signal]["accuracy_member"]))
+fall = audit.paired_difference(comparison.members[no_defence], rewound_accuracies)
+manipulation_checks = {"member accuracy falls right after the rewind": fall}
+acts = {}
 for name in ("RelaxLoss", "CCL"):
-    lowered = comparison.contrast(plain, (name, scratch), metric="member accuracy")
-    works[name] = manipulation_checks | {f"{name} from scratch lowers member accuracy": lowered}
-raised = audit.paired_difference(entropies[best], entropies[plain])
-works["HAMP"] = manipulation_checks | {"HAMP inside CWRF raises the outputs' entropy": raised}
-checks = {"hamp_accuracy": works["HAMP"], "hamp_leak": works["HAMP"], "ccl_lira": works["CCL"]}
-checks |= {"relaxloss_leak": works["RelaxLoss"], "rewinding": manipulation_checks}
+    lowered = comparison.contrast(no_defence, (name, scratch), metric="member accuracy")
+    acts[name] = manipulation_checks | {f"{name} from scratch lowers member accuracy": lowered}
+raised = audit.paired_difference(entropies[hamp_inside], entropies[no_defence])
+acts["HAMP"] = manipulation_checks | {"HAMP inside CWRF raises the outputs' entropy": raised}
+checks = {"hamp_accuracy": acts["HAMP"], "hamp_leak": acts["HAMP"], "ccl_lira": acts["CCL"]}
+checks |= {"relaxloss_leak": acts["RelaxLoss"], "rewinding": manipulation_checks}
 
 # %%
 report.judge(
     claims,
-    hamp_accuracy=gained,
-    hamp_leak=audit.largest(ahead),
+    hamp_accuracy=accuracy_change,
+    hamp_leak=audit.largest(auc_gaps),
     relaxloss_leak=relaxloss,
     ccl_lira=comparison.contrast(("CCL", inside), ("CCL", scratch), "LiRA"),
-    rewinding=comparison.at_matched_auc(ours, line, "LiRA", other=others),
+    rewinding=comparison.at_matched_auc(all_inside, early_stopping, "LiRA", other=all_tuned),
     checks=checks,
     regime={
-        "undefended member accuracy": comparison.estimate(plain, "", "member accuracy"),
-        "undefended test accuracy": comparison.accuracy(plain),
+        "undefended member accuracy": comparison.estimate(no_defence, "", "member accuracy"),
+        "undefended test accuracy": comparison.accuracy(no_defence),
     },
 )
 
 # %% [markdown]
 # **Limits.** Each defence has one strength, and one share of weights is rewound: our copy of the
 # paper's text lacks its own. A fully connected network has no normalisation layers, which hold many
-# of the most vulnerable weights in a ResNet (page `own03`). A defence can reach what it trains for
-# and still leak more than no defence.
+# of the most vulnerable weights in a ResNet (page
+# `own03_few_vulnerable_weights`). Networks inside CWRF train for more epochs than networks from
+# scratch. A defence can reach what it trains for and still leak more than no defence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

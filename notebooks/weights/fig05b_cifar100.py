@@ -14,14 +14,15 @@
 # CWRF" (section 5.2).
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
-# near a target) or HAMP (asks for outputs of high entropy). *From scratch* means without CWRF. We
-# say that a network *converges* if it reaches 80 % of the undefended test accuracy. The attacks are
-# LiRA and RMIA.
+# with the highest vulnerability, and retrains the others with a defence: RelaxLoss (keeps the loss
+# near a target) or HAMP (asks for outputs of high entropy). *Vulnerability* sums |gradient ×
+# weight| over updates that fit members and forget non-members. *From scratch* means without CWRF,
+# for the number of epochs of no defence. We say that a network *converges* if it reaches 80 % of
+# the undefended test accuracy. The attacks are LiRA and RMIA.
 #
 # **Controls.**
 #
-# 1. *HAMP's entropy*: its outputs reach the entropy that it asks for (table of all networks).
+# 1. *HAMP's entropy*: whether its outputs reach the entropy that it asks for (table's caption).
 # 2. *Nothing rewound*: each defence retrains all weights, for the same number of epochs.
 # 3. *Early stopping* of ordinary training *at matched AUC*: test accuracies are compared where LiRA
 #    has the same AUC on both networks.
@@ -32,23 +33,23 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half (paper: lost)
-dev = 300  # samples outside the pool, not used here: the networks are those of the other pages
+dev = 300  # samples outside the pool; unused here, kept so that pages share networks
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
-r = 0.05  # share of the weights that is rewound (paper: a grid; lost)
-balance = 0.5  # lambda of the score, chosen beforehand (paper: lost)
-score_steps = 30  # updates of the score (paper: lost; "tens")
-relax_alpha = 0.3  # RelaxLoss target loss, nats (paper: its authors')
-hamp_entropy = 0.95  # HAMP: entropy of the labels, share of ln C (its authors, 10 classes)
-hamp_weight = 0.01  # HAMP: weight of the output's entropy (its authors, 10 classes)
+r = 0.05  # share of the weights that is rewound (paper: several values, lost)
+balance = 0.5  # lambda: weight of the divergence in the score, chosen beforehand (paper: lost)
+score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
+relax_alpha = 0.3  # target loss of RelaxLoss, nats (paper: that of RelaxLoss's authors)
+hamp_entropy = 0.95  # HAMP: entropy of the labels, share of ln C (HAMP's authors, 10 classes)
+hamp_weight = 0.01  # HAMP: weight of the output's entropy (HAMP's authors, 10 classes)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 10  # epochs of retraining, so many that HAMP converges; even (paper: lost)
+retrain_epochs = 10  # epochs of retraining, enough for HAMP to converge; even (paper: lost)
 stops = [3, 4, 6, 8]  # epochs at which ordinary training is stopped early (our control)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-converged = 0.8  # share of the undefended test accuracy from which a network has converged (ours)
-shadows = 10  # networks; each is attacked by the others, less its complement (paper: 8 shadows)
-learnt = 0.6  # least test accuracy of a network that has learnt (ours)
+converged = 0.8  # a converged network reaches this share of the undefended test accuracy (ours)
+shadows = 10  # networks; each one's shadow models: all others but its complement (paper: 8)
+learnt = 0.6  # required test accuracy of the undefended network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -65,13 +66,13 @@ claims = report.claims(
         f"HAMP from scratch reaches less than {converged:.0%} of the undefended test accuracy",
         fails=f"HAMP from scratch reaches more than {converged:.0%} of the undefended test "
         "accuracy",
-        quantity=f"test accuracy: HAMP from scratch minus {converged:g} times no defence",
+        quantity=f"test accuracy: HAMP from scratch minus {converged:g} times that of no defence",
         below=0.0,
         margin=0.02,
         paper="Fig. 5b",
         quote="the model solely trained with HAMP fails to converge",
         section="5.2",
-        control="HAMP's outputs reach their entropy; paired over networks",
+        control="HAMP's outputs reach the entropy it asks for; paired over networks",
         headline=True,
     ),
     report.Claim(
@@ -129,19 +130,19 @@ defences = {
     "RelaxLoss": recipe.RelaxLoss(relax_alpha),
     "HAMP": recipe.HAMP(hamp_entropy, hamp_weight),
 }
-plain = "no defence"
-variants = {plain: study.ordinary}
+no_defence = "no defence"
+variants = {no_defence: study.ordinary}
 for name, defence in defences.items():
     for where, population in study.in_three_ways(defence, r).items():
         variants[name, where] = population
 
 # %%
-rewound = study.rewound(r).signals()
+before_retraining = study.rewound(r).signals()
 comparison = lab.compare(
     variants,
     {"LiRA": recipe.LiRA(), "RMIA": recipe.RMIA()},
-    checkpoints={plain: stops},
-    also=[rewound, recipe.self_audit(study.ordinary)],
+    checkpoints={no_defence: stops},
+    also=[before_retraining, recipe.self_audit(study.ordinary)],
 )
 
 # %% [markdown]
@@ -150,20 +151,20 @@ comparison = lab.compare(
 # training.
 
 # %%
-ours = [(name, inside) for name in defences]
-others = [(name, tuned) for name in defences]
-line = [*comparison.checkpoints[plain], plain]
-gained = comparison.accuracy_difference(("HAMP", inside), ("HAMP", scratch))
+all_inside = [(name, inside) for name in defences]
+all_tuned = [(name, tuned) for name in defences]
+early_stopping = [*comparison.checkpoints[no_defence], no_defence]
+hamp_change = comparison.accuracy_difference(("HAMP", inside), ("HAMP", scratch))
 words = "significantly more", "significantly less", "not significantly more"
 plane = []
 for name in defences:
-    lines = {"no defence, by epoch": line}
+    lines = {"no defence, by epoch": early_stopping}
     lines |= {where: [(name, where)] for where in (scratch, tuned, inside)}
     plane += comparison.plane(lines, "LiRA", panel=name)
 report.tradeoff(
     plane,
     reference=None,
-    title=f"HAMP is {report.effect(gained, *words)} accurate inside CWRF than from scratch",
+    title=f"HAMP is {report.effect(hamp_change, *words)} accurate inside CWRF than from scratch",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
@@ -177,14 +178,14 @@ for variant in variants:
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     row["test accuracy minus early stopping"] = None
-    if variant != plain:
+    if variant != no_defence:
         row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "LiRA")
     rows.append(row)
 entropies = {}  # of the outputs on members, share of ln C
-for variant in (plain, ("HAMP", scratch), ("HAMP", inside)):
+for variant in (no_defence, ("HAMP", scratch), ("HAMP", inside)):
     signals = variants[variant].signals()
     entropies[variant] = output_entropies(comparison.results, signals)
-shown = [f"{audit.described(one)} {each.mean():.2f}" for one, each in entropies.items()]
+shown = [f"{audit.described(name)} {share.mean():.2f}" for name, share in entropies.items()]
 report.table(
     rows,
     caption=f"Mean over {shadows} networks. Last column: at matched AUC of LiRA. Entropy of the "
@@ -197,13 +198,12 @@ report.table(
 # ## Verdicts
 
 # %%
-border = converged * np.array(comparison.accuracies[plain])
-steadier = []  # of each defence: deviations inside CWRF minus from scratch, of each run
+converged_accuracy = converged * np.array(comparison.accuracies[no_defence])
+deviation_changes = []  # by defence: deviation inside CWRF minus from scratch, of each network
 for name in defences:
-    apart = {
-        where: audit.deviations(comparison.accuracies[name, where]) for where in (scratch, inside)
-    }
-    steadier.append(apart[inside] - apart[scratch])
+    deviations_inside = audit.deviations(comparison.accuracies[name, inside])
+    deviations_scratch = audit.deviations(comparison.accuracies[name, scratch])
+    deviation_changes.append(deviations_inside - deviations_scratch)
 
 
 def by_both(variant):
@@ -216,14 +216,16 @@ relaxloss = comparison.mean_contrast(
 )
 
 # %%
-fallen = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
-falls = audit.paired_difference(comparison.members[plain], fallen)
-manipulation_checks = {"member accuracy falls right after the rewind": falls}
-lowered = comparison.contrast(plain, ("RelaxLoss", scratch), metric="member accuracy")
+rewound_accuracies = []
+for signal in before_retraining:
+    rewound_accuracies.append(float(comparison.results[signal]["accuracy_member"]))
+fall = audit.paired_difference(comparison.members[no_defence], rewound_accuracies)
+manipulation_checks = {"member accuracy falls right after the rewind": fall}
+lowered = comparison.contrast(no_defence, ("RelaxLoss", scratch), metric="member accuracy")
 relaxloss_acts = manipulation_checks | {"RelaxLoss from scratch lowers member accuracy": lowered}
 hamp_acts = {}
 for where in (scratch, inside):
-    raised = audit.paired_difference(entropies["HAMP", where], entropies[plain])
+    raised = audit.paired_difference(entropies["HAMP", where], entropies[no_defence])
     hamp_acts[where] = {f"HAMP {where} raises the outputs' entropy": raised}
 checks = {"hamp_alone": hamp_acts[scratch], "hamp_gains": manipulation_checks | hamp_acts[inside]}
 checks |= {
@@ -235,23 +237,24 @@ checks |= {
 # %%
 report.judge(
     claims,
-    hamp_alone=audit.paired_difference(comparison.accuracies["HAMP", scratch], border),
-    hamp_gains=gained,
-    steadier=audit.mean_ci(np.mean(steadier, axis=0)),
+    hamp_alone=audit.paired_difference(comparison.accuracies["HAMP", scratch], converged_accuracy),
+    hamp_gains=hamp_change,
+    steadier=audit.mean_ci(np.mean(deviation_changes, axis=0)),
     relaxloss_leak=relaxloss,
-    rewinding=comparison.at_matched_auc(ours, line, "LiRA", other=others),
+    rewinding=comparison.at_matched_auc(all_inside, early_stopping, "LiRA", other=all_tuned),
     checks=checks,
     regime={
-        "undefended member accuracy": comparison.estimate(plain, "", "member accuracy"),
-        "undefended test accuracy": comparison.accuracy(plain),
+        "undefended member accuracy": comparison.estimate(no_defence, "", "member accuracy"),
+        "undefended test accuracy": comparison.accuracy(no_defence),
     },
 )
 
 # %% [markdown]
-# **Limits.** In `quick` there are ten classes, the paper has a hundred. The paper does not say when
-# a network has converged. Networks are retrained for longer than on the page `tab03_cifar10`, so
-# that HAMP converges: the two pages' numbers differ. Each network has its own members, which makes
-# test accuracy vary more, from scratch and inside CWRF alike.
+# **Limits.** The profile `quick` has ten classes, the paper's data a hundred. The paper does not
+# say when a network has converged. Networks are retrained for longer than on the page
+# `tab03_cifar10`, so that HAMP converges: the two pages' numbers differ. Networks inside CWRF train
+# for more epochs than networks from scratch. Each network has its own members, which makes test
+# accuracy vary more, from scratch and inside CWRF alike.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -7,22 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Does CWRF lower the leak to attackers with many shadow models?
+# # Does CWRF lower leakage to attackers with many shadow models?
 #
 # **The paper.** Fang & Kim (2026), Fig. 6: "regardless of the number of shadow models, our approach
 # shows consistent advantages" (appendix C.1; CIFAR-100, ResNet18, attacked by LiRA).
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
-# near a target) or CCL (adds a concave term to the loss). *From scratch* means without CWRF. LiRA
-# attacks each defence, from scratch and inside CWRF, with few and with many shadow models. Shadow
-# models go through all trainings of their target.
+# with the highest vulnerability, and retrains the others with a defence: RelaxLoss (keeps the loss
+# near a target) or CCL (adds a concave term to the loss). *Vulnerability* sums |gradient × weight|
+# over updates that fit members and forget non-members. *From scratch* means without CWRF, for the
+# number of epochs of no defence. LiRA attacks each defence, from scratch and inside CWRF, with few
+# and with many shadow models. Shadow models go through all trainings of their target.
 #
 # **Controls.**
 #
 # 1. *The same targets* for few and for many shadow models. Networks form groups: the few shadow
 #    models of a target are those of its group, the many are those of all groups.
-# 2. *No defence*: how much more LiRA finds on undefended networks.
+# 2. *No defence*: how far many shadow models raise LiRA's AUC, compared with few.
 #
 # The pages `tab03_cifar10` and `fig08_tradeoff_curve` ask what causes CWRF's effect.
 
@@ -32,21 +33,21 @@ pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each model draws half (paper: lost)
-dev = 300  # samples outside the pool, not used here (paper: names none)
+dev = 300  # samples outside the pool; unused here (paper: names none)
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
-r = 0.05  # share of the weights that is rewound (paper: a grid, lost; Tab. 2: .001 to .05)
-balance = 0.5  # lambda of the score, set beforehand (paper: lost)
-score_steps = 30  # updates of the score (paper: lost; "tens")
-relax_alpha = 0.3  # RelaxLoss: target loss, nats (its authors: 3 for CIFAR-100)
-ccl_alpha = 0.1  # CCL: share of the cross-entropy (its authors' example: .5)
+r = 0.05  # share of the weights that is rewound (paper: lost; Tab. 2 has .001 to .05)
+balance = 0.5  # lambda: weight of the divergence in the score, set beforehand (paper: lost)
+score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
+relax_alpha = 0.3  # target loss of RelaxLoss, nats (RelaxLoss's authors: 3 for CIFAR-100)
+ccl_alpha = 0.1  # CCL: share of the cross-entropy (example of CCL's authors: .5)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
-batch = 64  # samples a step, and a step of the score (paper: lost)
+retrain_epochs = 6  # epochs of retraining, an even number: RelaxLoss alternates (paper: lost)
+batch = 64  # samples a step of training, and an update of the score (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
 networks = 12  # networks of each kind; LiRA uses all but the target and its pair (paper: lost)
-group = 6  # networks of a group, of which two fewer are shadow models (paper: 8 shadow models)
-learnt = 0.6  # least test accuracy of a network that has learnt (ours)
+group = 6  # networks of a group; few shadow models: all but the target and its pair (paper: 8)
+learnt = 0.6  # required test accuracy of the undefended network (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
@@ -61,7 +62,10 @@ from leak_atlas.recipe import Population
 few, many = f"{group - 2} shadow models", f"{networks - 2} shadow models"
 scratch, inside = "from scratch", "inside CWRF"
 both = "inside CWRF minus from scratch, mean of both defences"
-resisting = "RelaxLoss and CCL show better resisting ability while the utility performance is even "
+better_quote = (
+    "RelaxLoss and CCL show better resisting ability while the utility performance is even "
+    "slightly better"
+)
 claims = report.claims(
     report.Claim(
         "less_leak",
@@ -71,14 +75,14 @@ claims = report.claims(
         below=0.0,
         margin=0.02,
         paper="Fig. 6",
-        quote=f"{resisting}slightly better",
+        quote=better_quote,
         section="C.1",
         control="the same strengths; paired over targets",
         headline=True,
     ),
     report.Claim(
         "same_change",
-        f"CWRF changes the AUC of LiRA equally, within .02, with {group - 2} and with {many}",
+        f"CWRF's effect on the AUC of LiRA differs by less than .02 between {group - 2} and {many}",
         fails=f"CWRF's effect on the AUC of LiRA differs by at least .02 between {group - 2} and "
         f"{many}",
         quantity="AUC inside CWRF minus from scratch (mean of both defences): "
@@ -95,7 +99,7 @@ claims = report.claims(
         above=0.0,
         margin=0.02,
         paper="Fig. 6",
-        quote=f"{resisting}slightly better",
+        quote=better_quote,
         section="C.1",
         control="the same strengths; paired over targets",
     ),
@@ -134,8 +138,8 @@ defences = {
     "RelaxLoss": recipe.RelaxLoss(relax_alpha),
     "CCL": recipe.CCL(ccl_alpha, beta=1.0),
 }
-plain = "no defence"
-variants = {plain: study.ordinary}
+no_defence = "no defence"
+variants = {no_defence: study.ordinary}
 for defence, objective in defences.items():
     variants[defence, scratch] = study.defended(objective)
     variants[defence, inside] = study.inside(r, objective)
@@ -149,47 +153,46 @@ for variant, population in variants.items():
         part = Population(population.states[first : first + group])
         attacks[variant, few].append(part.attack(recipe.LiRA()))
 signals = {variant: population.signals() for variant, population in variants.items()}
-rewound = study.rewound(r).signals()
-results = lab.realize(attacks, signals, rewound, recipe.self_audit(study.ordinary))
+before_retraining = study.rewound(r).signals()
+results = lab.realize(attacks, signals, before_retraining, recipe.self_audit(study.ordinary))
 
 # %%
-areas, accuracy, members = {}, {}, {}  # of each target
-for key, each in attacks.items():
-    areas[key] = np.concatenate(
-        [audit.auc(results[one]["scores"], results[one]["member"]) for one in each]
+aucs, accuracy, members = {}, {}, {}  # of each target: LiRA's AUC, test and member accuracy
+for key, steps in attacks.items():
+    aucs[key] = np.concatenate(
+        [audit.auc(results[step]["scores"], results[step]["member"]) for step in steps]
     )
-for variant, each in signals.items():
-    accuracy[variant] = np.array([float(results[one]["accuracy_test"]) for one in each])
-    members[variant] = np.array([float(results[one]["accuracy_member"]) for one in each])
-# targets are each other's shadow models, which widens the intervals of AUCs
-widened = max(one.design_effect for one in chain.from_iterable(attacks.values()))
+for variant, steps in signals.items():
+    accuracy[variant] = np.array([float(results[step]["accuracy_test"]) for step in steps])
+    members[variant] = np.array([float(results[step]["accuracy_member"]) for step in steps])
+# Targets are each other's shadow models: the variance of the mean AUC grows by this factor.
+variance_factor = max(attack.design_effect for attack in chain.from_iterable(attacks.values()))
 
 
-def effect(shadow_models, names=tuple(defences)):
+def cwrf_effect(shadow_models, names=tuple(defences)):
     """CWRF's effect on the AUC of LiRA, of each target: mean over defences."""
     changes = [
-        areas[(name, inside), shadow_models] - areas[(name, scratch), shadow_models]
-        for name in names
+        aucs[(name, inside), shadow_models] - aucs[(name, scratch), shadow_models] for name in names
     ]
     return np.mean(changes, axis=0)
 
 
 # %% [markdown]
 # ## CWRF's effect by the number of shadow models (Fig. 6)
-# Below 0, the defence leaks less inside CWRF than from scratch. The title is that of many shadow
-# models.
+# Below 0, the defence leaks less inside CWRF than from scratch. The title describes the effect with
+# many shadow models.
 
 # %%
 rows = []
 for defence in defences:
     for count in (few, many):
-        change = audit.mean_ci(effect(count, [defence]), design_effect=widened)
+        change = audit.mean_ci(cwrf_effect(count, [defence]), design_effect=variance_factor)
         rows.append({"attacker": count, "defence": defence, "value": change})
-less_leak = audit.mean_ci(effect(many), design_effect=widened)
+less_leak = audit.mean_ci(cwrf_effect(many), design_effect=variance_factor)
 words = "significantly raises", "significantly lowers", "does not significantly change"
 phrases = []
 for defence in defences:
-    change = audit.mean_ci(effect(many, [defence]), design_effect=widened)
+    change = audit.mean_ci(cwrf_effect(many, [defence]), design_effect=variance_factor)
     subject = "that" if phrases else "LiRA's AUC"
     phrases.append(f"{report.effect(change, *words)} {subject} on {defence}")
 report.profile(
@@ -210,10 +213,10 @@ for variant in variants:
     row["member accuracy"] = audit.mean_ci(members[variant])
     row["test accuracy"] = audit.mean_ci(accuracy[variant])
     for count in (few, many):
-        values = areas[variant, count]
-        row[f"AUC, {count}"] = audit.mean_ci(values, design_effect=widened)
-    rise = areas[variant, many] - areas[variant, few]
-    row["AUC, many minus few"] = audit.mean_ci(rise, design_effect=widened)
+        values = aucs[variant, count]
+        row[f"AUC, {count}"] = audit.mean_ci(values, design_effect=variance_factor)
+    rise = aucs[variant, many] - aucs[variant, few]
+    row["AUC, many minus few"] = audit.mean_ci(rise, design_effect=variance_factor)
     rows.append(row)
 report.table(
     rows,
@@ -225,39 +228,43 @@ report.table(
 # ## Verdicts
 
 # %%
-right_after = [float(results[one]["accuracy_member"]) for one in rewound]
-falls = audit.paired_difference(members[plain], right_after)
+rewound_accuracies = [float(results[step]["accuracy_member"]) for step in before_retraining]
+falls = audit.paired_difference(members[no_defence], rewound_accuracies)
 manipulation_checks = {"accuracy on members falls right after the rewind": falls}
 for defence in defences:
-    lowered = areas[plain, many] - areas[(defence, scratch), many]
+    lowered = aucs[no_defence, many] - aucs[(defence, scratch), many]
     reason = f"{defence} from scratch lowers the AUC of LiRA"
-    manipulation_checks[reason] = audit.mean_ci(lowered, design_effect=widened)
-gained = [accuracy[name, inside] - accuracy[name, scratch] for name in defences]
-rises = [areas[variant, many] - areas[variant, few] for variant in variants]
+    manipulation_checks[reason] = audit.mean_ci(lowered, design_effect=variance_factor)
+accuracy_changes = [accuracy[name, inside] - accuracy[name, scratch] for name in defences]
+rises = [aucs[variant, many] - aucs[variant, few] for variant in variants]
+same_change = audit.paired_difference(
+    cwrf_effect(many), cwrf_effect(few), design_effect=variance_factor
+)
 
 # %%
 report.judge(
     claims,
     less_leak=less_leak,
-    same_change=audit.paired_difference(effect(many), effect(few), design_effect=widened),
-    accuracy=audit.mean_ci(np.mean(gained, axis=0)),
-    more_leak=audit.mean_ci(np.mean(rises, axis=0), design_effect=widened),
+    same_change=same_change,
+    accuracy=audit.mean_ci(np.mean(accuracy_changes, axis=0)),
+    more_leak=audit.mean_ci(np.mean(rises, axis=0), design_effect=variance_factor),
     checks={
         "less_leak": manipulation_checks,
         "same_change": manipulation_checks,
         "accuracy": manipulation_checks,
     },
     regime={
-        "undefended member accuracy": audit.mean_ci(members[plain]),
-        "undefended test accuracy": audit.mean_ci(accuracy[plain]),
+        "undefended member accuracy": audit.mean_ci(members[no_defence]),
+        "undefended test accuracy": audit.mean_ci(accuracy[no_defence]),
     },
 )
 
 # %% [markdown]
-# **Limits.** In `quick` most networks are those of the page `tab03_cifar10`: the two pages are not
-# independent. Each verdict is on the mean of two defences; the figure shows the two separately. Our
-# copy of the paper's text lacks its larger number of shadow models. Where few shadow models already
-# reach an AUC near 1, many can add little.
+# **Limits.** In the profile `quick` most networks are those of the page `tab03_cifar10`: the two
+# pages are not independent. Networks inside CWRF train for more epochs than networks from scratch.
+# Each verdict is on the mean of two defences; the figure shows the two separately. Our copy of the
+# paper's text lacks its larger number of shadow models. Where few shadow models already reach an
+# AUC near 1, many can add little.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

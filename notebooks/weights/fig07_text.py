@@ -12,16 +12,19 @@
 # **The paper.** Fang & Kim (2026), Fig. 7: "At a similar utility level, combining with CWRF shows
 # improvement in privacy" (appendix C.2; DBpedia-14, a transformer).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 1 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
-# near a target) or CCL (adds a concave term to the loss). *From scratch* means without CWRF. A
-# small transformer classifies dictionary definitions, cut to eight words. *At matched AUC*: from
-# each test accuracy we subtract that of a network stopped early on which RMIA has the same AUC.
+# **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It rewinds and freezes
+# the 1 % of the weights with the highest *vulnerability score*: |gradient × weight|, summed over
+# updates that fit members and forget non-members. It retrains the others with a defence: RelaxLoss
+# (keeps the loss near a target) or CCL (adds a concave term to the loss). *From scratch*: the
+# defence alone, in one training, for fewer epochs than CWRF's two trainings. A small transformer
+# classifies dictionary definitions, cut to eight words. *At matched AUC*: from each test accuracy
+# we subtract that of networks stopped early at the same AUC of RMIA.
 #
-# **Controls.** Shadow models go through all trainings of their target.
+# **Controls.** Shadow models go through the same trainings as their target.
 #
-# 1. *Nothing rewound*: the same two trainings, for the same number of epochs.
-# 2. *Random weights rewound*, the same number in each layer.
+# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs.
+# 2. *Random weights rewound* and frozen, the same number in each layer. This control decides
+#    whether the score matters, or any rewinding does the same.
 # 3. *Early stopping* of the training with cross-entropy.
 
 # %% tags=["parameters"]
@@ -34,16 +37,16 @@ dev = 500  # samples outside the pool, not used here (paper: names none)
 reference = 500  # non-members outside the pool, for the score alone (paper: lost)
 test = 1000  # test samples (paper: not stated)
 r = 0.01  # share of the weights that is rewound (paper: a grid, lost; Tab. 2: .001 to .05)
-balance = 0.5  # lambda of the score, set beforehand (paper: lost)
-score_steps = 30  # updates of the score (paper: lost; "tens")
+balance = 0.5  # lambda, weight of forgetting non-members in the score's updates (paper: lost)
+score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
 relax_alpha = 1.0  # RelaxLoss: target loss, nats (paper: not stated for text)
 ccl_alpha = 0.1  # CCL: share of the cross-entropy (paper: not stated)
-epochs = 8  # epochs from scratch; even, as RelaxLoss's last epoch matters (paper: lost)
+epochs = 8  # epochs from scratch; even, as RelaxLoss alternates by epoch (paper: lost)
 retrain_epochs = 4  # epochs of every retraining; even too (paper: lost)
 stops = [2, 3, 4, 5, 6]  # epochs after which ordinary training may stop (our control)
 batch = 80  # samples a step, and a step of the score (paper: lost)
 lr = 0.01  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
+shadows = 10  # models in complement pairs; each is attacked by all others but its pair (paper: 8)
 learnt = 0.4  # least test accuracy of a network that has learnt (ours; 14 classes)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -52,20 +55,20 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import audit, lab, recipe, report
 
-scratch, tuned = "from scratch", "nothing rewound"
+scratch, not_rewound = "from scratch", "nothing rewound"
 inside, random = "inside CWRF", "random weights rewound"
 objectives = {
     "RelaxLoss": recipe.RelaxLoss(relax_alpha),
     "CCL": recipe.CCL(ccl_alpha, beta=1.0),
 }
-measured = "test accuracy at matched AUC of RMIA: inside CWRF minus"
+cwrf_minus = "test accuracy at matched AUC of RMIA: inside CWRF minus"
 
 
 def better_than_scratch(defence):
     return report.Claim(
         defence.lower(),
         f"At matched AUC, {defence} inside CWRF is more accurate than {defence} from scratch",
-        quantity=f"{measured} {defence} from scratch",
+        quantity=f"{cwrf_minus} {defence} from scratch",
         above=0.0,
         margin=0.02,
         paper="Fig. 7",
@@ -79,9 +82,10 @@ claims = report.claims(
     *(better_than_scratch(defence) for defence in objectives),
     report.Claim(
         "rewinding",
-        "At matched AUC, rewinding vulnerable weights makes the defences more accurate",
-        fails="At matched AUC, rewinding vulnerable weights makes the defences less accurate",
-        quantity=f"{measured} nothing rewound, mean of RelaxLoss and CCL",
+        "At matched AUC, rewinding vulnerable weights is more accurate than rewinding nothing",
+        fails="At matched AUC, rewinding vulnerable weights is less accurate than rewinding "
+        "nothing",
+        quantity=f"{cwrf_minus} nothing rewound, mean of RelaxLoss and CCL",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -94,7 +98,7 @@ claims = report.claims(
         "weights",
         fails="At matched AUC, rewinding vulnerable weights is less accurate than rewinding random "
         "weights",
-        quantity=f"{measured} random weights rewound, mean of RelaxLoss and CCL",
+        quantity=f"{cwrf_minus} random weights rewound, mean of RelaxLoss and CCL",
         above=0.0,
         margin=0.02,
         ours="our control",
@@ -125,7 +129,7 @@ plain = ("cross-entropy", scratch)
 variants = {plain: study.ordinary}
 for defence, objective in objectives.items():
     variants[defence, scratch] = study.defended(objective)
-    variants[defence, tuned] = study.tuned(objective)
+    variants[defence, not_rewound] = study.tuned(objective)
     variants[defence, random] = study.inside(r, objective, study.random_scores)
     variants[defence, inside] = study.inside(r, objective)
 
@@ -143,47 +147,49 @@ comparison = lab.compare(
 
 # %%
 line = [*comparison.checkpoints[plain], plain]  # early stopping
-words = "significantly raises", "significantly lowers", "does not significantly change"
+raises = "significantly raises", "significantly lowers", "does not significantly change"
 than_random = "significantly more", "significantly less", "not significantly more"
 
 
 def gain(other, *defences, attack="RMIA"):
     """Test accuracy at matched AUC: inside CWRF minus another variant, mean over defences."""
-    ones = [(defence, inside) for defence in defences]
-    others = [(defence, other) for defence in defences]
-    return comparison.at_matched_auc(ones, line, attack, others)
+    inside_cwrf = [(defence, inside) for defence in defences]
+    compared = [(defence, other) for defence in defences]
+    return comparison.at_matched_auc(inside_cwrf, line, attack, compared)
 
 
-by_rewinding, by_score = gain(tuned, *objectives), gain(random, *objectives)
+by_rewinding = gain(not_rewound, *objectives)
+by_score = gain(random, *objectives)
 
 # %% [markdown]
 # ## Accuracy and leak (Fig. 7)
 # A network that lies lower and more to the right is better. The line joins epochs of training with
-# cross-entropy.
+# cross-entropy. The title compares CWRF with nothing rewound, in the mean of both defences.
 
 # %%
 points = []
 for defence in objectives:
     series = {"early stopping": line}
-    for name in (scratch, tuned, random, inside):
+    for name in (scratch, not_rewound, random, inside):
         series[name] = [(defence, name)]
     points += comparison.plane(series, "RMIA", panel=defence)
 report.tradeoff(
     points,
     reference=None,
-    title=f"At matched AUC, rewinding vulnerable weights {report.effect(by_rewinding, *words)} "
+    title=f"At matched AUC, rewinding vulnerable weights {report.effect(by_rewinding, *raises)} "
     "test accuracy",
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
 )
 
 # %% [markdown]
-# ## What the rewind adds
-# Above 0, the defence is more accurate inside CWRF than the variant at the left.
+# ## CWRF compared with each variant
+# Above 0, the defence is more accurate inside CWRF than the variant at the left. The title is about
+# the mean of both defences.
 
 # %%
 rows = []
-for other in (scratch, tuned, random):
+for other in (scratch, not_rewound, random):
     for defence in objectives:
         row = {"compared with": other, "defence": defence}
         rows.append(row | {"value": gain(other, defence)})
@@ -191,22 +197,23 @@ report.against_paper(
     rows,
     "compared with",
     hue="defence",
-    title=f"Rewinding vulnerable weights is {report.effect(by_score, *than_random)} accurate than "
-    "rewinding random weights",
+    title="At matched AUC, rewinding vulnerable weights is "
+    f"{report.effect(by_score, *than_random)} accurate than rewinding random weights",
     xlabel="test accuracy at matched AUC of RMIA: inside CWRF minus the variant at the left",
 )
 
 # %%
 members = comparison.members
 right_after = {}
-for name, each in rewound.items():
-    right_after[name] = [float(comparison.results[one]["accuracy_member"]) for one in each]
-rewind = "member accuracy right after the rewind"
+for name, networks in rewound.items():
+    results = [comparison.results[network] for network in networks]
+    right_after[name] = [float(result["accuracy_member"]) for result in results]
+after_rewind = "member accuracy right after the rewind"
 rows = []
 for variant in variants:
-    row = {"network": audit.described(variant), rewind: None}
+    row = {"network": audit.described(variant), after_rewind: None}
     if variant[1] in right_after:
-        row[rewind] = audit.mean_ci(right_after[variant[1]])
+        row[after_rewind] = audit.mean_ci(right_after[variant[1]])
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
@@ -231,7 +238,7 @@ for defence in objectives:
 
 # %%
 by_lira = {}
-for name, other in {"rewinding": tuned, "score": random}.items():
+for name, other in {"rewinding": not_rewound, "score": random}.items():
     by_lira[name] = f"At matched AUC of LiRA: {gain(other, *objectives, attack='LiRA')}"
     by_lira[name] = by_lira[name].replace("-", "−")
 report.judge(
@@ -250,9 +257,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** In `quick` half of the test samples are misclassified: definitions of eight words
-# are harder than DBpedia, the paper's data. Each defence has one strength and one share of rewound
-# weights, as our copy of the paper's text lacks its own.
+# **Limits.** In `quick` half of the test samples are misclassified. The data are definitions of
+# eight words, not DBpedia, the paper's data. Each defence has one strength and one share of rewound
+# weights: our copy of the paper's text lacks the paper's values. No control freezes weights without
+# rewinding them.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

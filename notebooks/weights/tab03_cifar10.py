@@ -12,15 +12,17 @@
 # **The paper.** Fang & Kim (2026), Tab. 3: "approaches with CWRF all achieve significant mitigation
 # of privacy risks under LiRA" (section 5.2; CIFAR-10, ResNet18).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# that score as most vulnerable, and retrains the others with a defence: RelaxLoss (holds the loss
-# near a target), CCL (adds a concave term to the loss) or HAMP (asks for outputs of high entropy).
-# *From scratch* means without CWRF. Shadow models go through all trainings of their target. The
-# leak is the AUC of the attack LiRA.
+# **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It rewinds and freezes
+# the 5 % of the weights with the highest *vulnerability score*: |gradient × weight|, summed over
+# updates that fit members and forget non-members. It retrains the others with a defence: RelaxLoss
+# (keeps the loss near a target), CCL (adds a concave term to the loss) or HAMP (rewards outputs of
+# high entropy). *From scratch*: the defence alone, in one training, for fewer epochs than CWRF's
+# two trainings. Shadow models go through the same trainings as their target. The leak is the AUC of
+# the attack LiRA.
 #
 # **Controls.**
 #
-# 1. *Nothing rewound*: the same two trainings, for the same number of epochs.
+# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs.
 # 2. *The defence works*: a defence that does not lower the AUC of LiRA from scratch is not tested.
 #    The paper, too, claims a gain "only when the approaches can be effective against MIAs".
 
@@ -34,17 +36,17 @@ dev = 300  # samples outside the pool, not used here (paper: names none)
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
 r = 0.05  # share of the weights that is rewound (paper: a grid, lost; Tab. 2: .001 to .05)
-balance = 0.5  # lambda of the score, set beforehand (paper: lost)
-score_steps = 30  # updates of the score (paper: lost; "tens")
+balance = 0.5  # lambda, weight of forgetting non-members in the score's updates (paper: lost)
+score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
 relax_alpha = 0.3  # RelaxLoss: target loss, nats (its authors: 1 for CIFAR-10)
 ccl_alpha = 0.1  # CCL: share of the cross-entropy (its authors' example: .5)
-hamp_entropy = 0.95  # HAMP: entropy of the soft labels, share of ln C (its authors)
+hamp_entropy = 0.95  # HAMP: entropy of the soft labels, share of its maximum (its authors)
 hamp_weight = 0.01  # HAMP: weight of the output's entropy (its authors)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss's last epoch matters (paper: lost)
+retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss alternates by epoch (paper: lost)
 batch = 64  # samples a step, and a step of the score (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 10  # models in complement pairs; each is attacked by the others, less its pair (paper: 8)
+shadows = 10  # models in complement pairs; each is attacked by all others but its pair (paper: 8)
 learnt = 0.6  # least test accuracy of a network that has learnt (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -53,7 +55,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 from leak_atlas import audit, lab, recipe, report
 
-scratch, inside, tuned = "from scratch", "inside CWRF", "nothing rewound"
+scratch, inside, not_rewound = "from scratch", "inside CWRF", "nothing rewound"
 claims = report.claims(
     report.Claim(
         "less_leak",
@@ -93,7 +95,7 @@ claims = report.claims(
     ),
     report.Claim(
         "accuracy",
-        "RelaxLoss and CCL on average lose less than two points of test accuracy inside CWRF",
+        "CWRF costs RelaxLoss and CCL on average less than two points of test accuracy",
         quantity="test accuracy, mean of RelaxLoss and CCL: inside CWRF minus from scratch",
         above=-0.02,
         margin=0.02,
@@ -105,7 +107,7 @@ claims = report.claims(
     ),
     report.Claim(
         "rmia",
-        "CWRF raises the AUC of RMIA on RelaxLoss by less than .02",
+        "CWRF raises the AUC of RMIA on RelaxLoss by less than .02, or lowers it",
         quantity="AUC of RMIA on RelaxLoss: inside CWRF minus from scratch",
         below=0.02,
         margin=0.02,
@@ -142,7 +144,7 @@ plain = ("no defence", scratch)
 variants = {plain: study.ordinary}
 for defence, objective in defences.items():
     variants[defence, scratch] = study.defended(objective)
-    variants[defence, tuned] = study.tuned(objective)
+    variants[defence, not_rewound] = study.tuned(objective)
     variants[defence, inside] = study.inside(r, objective)
 
 # %%
@@ -159,7 +161,7 @@ comparison = lab.compare(
 # the AUC of LiRA from scratch.
 
 # %%
-printed = {  # Tab. 3, ResNet18: from scratch, inside CWRF
+printed = {  # Tab. 3, ResNet18: the number from scratch, the number inside CWRF
     ("RelaxLoss", "test accuracy"): (0.7710, 0.7686),
     ("RelaxLoss", "AUC of LiRA"): (0.7051, 0.6831),
     ("RelaxLoss", "AUC of RMIA"): (0.6660, 0.6818),
@@ -170,37 +172,36 @@ printed = {  # Tab. 3, ResNet18: from scratch, inside CWRF
     ("HAMP", "AUC of LiRA"): (0.7971, 0.7796),
     ("HAMP", "AUC of RMIA"): (0.8007, 0.8026),
 }
-works = {}  # by how much each defence lowers the AUC of LiRA
+lowered_by = {}  # AUC of LiRA without a defence minus that of each defence from scratch
 for defence in defences:
-    works[defence] = comparison.contrast(plain, (defence, scratch), "LiRA")
+    lowered_by[defence] = comparison.contrast(plain, (defence, scratch), "LiRA")
 
 # %%
 rows = []
-for (defence, number), (before, after) in printed.items():
-    if defence == "HAMP" and works[defence].low <= 0:
+for (defence, number), (paper_scratch, paper_inside) in printed.items():
+    if defence == "HAMP" and lowered_by[defence].low <= 0:
         continue
-    pair = (defence, inside), (defence, scratch)
-    attack = number.removeprefix("AUC of ")  # or "test accuracy", which needs none
+    attack = number.removeprefix("AUC of ")  # or "test accuracy", which needs no attack
     metric = "auc" if attack in comparison.attackers else attack
-    change = comparison.contrast(*pair, attack, metric)
+    change = comparison.contrast((defence, inside), (defence, scratch), attack, metric)
     row = {"defence": defence, "number": number}
-    rows.append(row | {"value": change, "paper": after - before})
+    rows.append(row | {"value": change, "paper": paper_inside - paper_scratch})
 
 # %%
-working = ["RelaxLoss", "CCL"]
+averaged = ["RelaxLoss", "CCL"]  # the defences of the headlines
 
 
 def change_of(other, number):
-    """A number inside CWRF minus the same of another variant, mean of RelaxLoss and CCL."""
-    ones = [((defence, inside), "LiRA") for defence in working]
-    others = [((defence, other), "LiRA") for defence in working]
-    return comparison.mean_contrast(ones, others, number)
+    """A number inside CWRF minus that of another variant, mean of RelaxLoss and CCL."""
+    inside_cwrf = [((defence, inside), "LiRA") for defence in averaged]
+    compared = [((defence, other), "LiRA") for defence in averaged]
+    return comparison.mean_contrast(inside_cwrf, compared, number)
 
 
 leak = change_of(scratch, "auc")
 words = "significantly raises", "significantly lowers", "does not significantly change"
 phrases = []
-for defence in working:
+for defence in averaged:
     change = comparison.contrast((defence, inside), (defence, scratch), "LiRA")
     subject = "that" if phrases else "LiRA's AUC"
     phrases.append(f"{report.effect(change, *words)} {subject} on {defence}")
@@ -222,29 +223,29 @@ for variant in variants:
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     rows.append(row)
-right_after = [float(comparison.results[one]["accuracy_member"]) for one in rewound]
+right_after = [float(comparison.results[network]["accuracy_member"]) for network in rewound]
 caption = f"Mean over {shadows} targets; {100 * r:g} % of the weights are rewound"
-fell = f"Member accuracy right after the rewind: {audit.mean_ci(right_after)}"
-report.table(rows, caption=f"{caption}. {fell}", fold="Accuracy and AUC")
+rewind_text = f"Member accuracy right after the rewind: {audit.mean_ci(right_after)}"
+report.table(rows, caption=f"{caption}. {rewind_text}", fold="Accuracy and AUC")
 
 # %% [markdown]
 # ## Verdicts
 
 # %%
-falls = audit.paired_difference(comparison.members[plain], right_after)
-manipulation_checks = {"accuracy on members falls right after the rewind": falls}
+fall = audit.paired_difference(comparison.members[plain], right_after)
+manipulation_checks = {"accuracy on members falls right after the rewind": fall}
 checks = {name: dict(manipulation_checks) for name in ("less_leak", "rewinding", "hamp", "rmia")}
-for defence in working:
-    reason = f"{defence} from scratch lowers the AUC of LiRA"
-    checks["less_leak"][reason] = checks["rewinding"][reason] = works[defence]
-checks["hamp"]["HAMP from scratch lowers the AUC of LiRA"] = works["HAMP"]
+for defence in averaged:
+    works = f"{defence} from scratch lowers the AUC of LiRA"
+    checks["less_leak"][works] = checks["rewinding"][works] = lowered_by[defence]
+checks["hamp"]["HAMP from scratch lowers the AUC of LiRA"] = lowered_by["HAMP"]
 relaxloss = ("RelaxLoss", inside), ("RelaxLoss", scratch)
 
 # %%
 report.judge(
     claims,
     less_leak=leak,
-    rewinding=change_of(tuned, "auc"),
+    rewinding=change_of(not_rewound, "auc"),
     hamp=comparison.auc_difference(("HAMP", inside), ("HAMP", scratch), "LiRA"),
     accuracy=change_of(scratch, "test accuracy"),
     rmia=comparison.auc_difference(*relaxloss, "RMIA"),
@@ -256,10 +257,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The verdicts are on the mean of RelaxLoss and CCL; the figure shows each defence. Each
-# defence has one strength and one share of rewound weights. The paper chose the share by a grid;
-# the page `fig08_tradeoff_curve` varies both for RelaxLoss. A lower leak can come with a lower
-# accuracy: `fig08_tradeoff_curve` compares networks at matched AUC.
+# **Limits.** The headlines are on the mean of RelaxLoss and CCL; the figure shows each defence.
+# Each defence has one strength and one share of rewound weights. The paper chose the share by a
+# grid; the page `fig08_tradeoff_curve` varies strength and share for RelaxLoss. A lower leak can
+# come with a lower accuracy: `fig08_tradeoff_curve` compares accuracies at matched AUC. No control
+# rewinds random weights; the page `fig07_text` has one.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
