@@ -4,6 +4,7 @@ Rooms, in the order in which they may know each other, are listed in ARCHITECTUR
 """
 
 import os
+import platform
 import sys
 from pathlib import Path
 
@@ -13,33 +14,38 @@ from pathlib import Path
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Each library picks the widest instructions that it finds, and each width rounds in another order.
-# With these instructions every x86-64 processor that has AVX2 computes the same digits. The
+# With these every x86-64 processor that has AVX2 computes the same digits (docs/processors.md). The
 # libraries read the variables when they are first used.
 PORTABLE = {
     "ATEN_CPU_CAPABILITY": "avx2",  # torch
     "ONEDNN_MAX_CPU_ISA": "AVX2",  # torch's convolutions
-    "MKL_CBWR": "COMPATIBLE",  # torch's matrix products; the only setting for Intel and AMD alike
+    "MKL_CBWR": "COMPATIBLE",  # torch's matrix products; no other value is for Intel and AMD
     "OPENBLAS_CORETYPE": "Haswell",  # matrix products of NumPy and SciPy
     "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",  # NumPy
 }
-ARITHMETIC = "LEAK_ATLAS_ARITHMETIC"
-
-
-def arithmetic() -> str:
-    """`"native"` where the user asks for the processor's own arithmetic, else `"portable"`."""
-    return "native" if os.environ.get(ARITHMETIC) == "native" else "portable"
+ARITHMETIC = "LEAK_ATLAS_ARITHMETIC"  # "native": the processor's own instructions
 
 
 def use_arithmetic() -> None:
-    """Sets the libraries' variables for this process and those that it starts."""
+    """Sets the variables of `PORTABLE` for this process and those that it starts, except those that
+    the user has set; or removes them, where `ARITHMETIC` is "native".
+    """
+    native = os.environ.get(ARITHMETIC) == "native"
     for name, value in PORTABLE.items():
-        if arithmetic() == "portable":
+        if not native:
             os.environ.setdefault(name, value)
         elif os.environ.get(name) == value:
             del os.environ[name]
 
 
-use_arithmetic()
+def _has_avx2() -> bool:
+    processor = Path("/proc/cpuinfo")
+    x86 = platform.machine() in ("x86_64", "AMD64")
+    return x86 and (not processor.exists() or " avx2 " in processor.read_text())
+
+
+if _has_avx2():
+    use_arithmetic()
 
 LINE = 300  # characters of the longest message
 

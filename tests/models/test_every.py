@@ -119,7 +119,8 @@ def test_a_frozen_front_stays_while_the_rest_learns(
             assert torch.equal(value, first["last"][name]), name
         else:
             assert not torch.equal(value, first["init"][name]), name
-        torch.testing.assert_close(value, ends[1][name], rtol=1e-3, atol=1e-4)
+        # a deep, thin network amplifies what batches of another size round
+        torch.testing.assert_close(value, ends[1][name], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from leak_atlas.models.net import (
     he_normal,
     norm_of,
     residual_stages,
+    thinned,
     widths,
 )
 from leak_atlas.recipe import Model
@@ -36,26 +37,12 @@ def _shortcut(
     after: int,
     stride: int,
 ) -> nn.Module:
-    """A 1x1 convolution and a norm where a block changes the shape of its map, else identity."""
+    """A 1x1 convolution and a norm where a block changes the shape of its map, else identity. Its
+    input is `thinned` by the stride.
+    """
     if before == after and stride == 1:
         return nn.Identity()
-    parts = {"conv": conv(before, after, 1), "norm": norm(after)}
-    return chain(**parts) if stride == 1 else chain(thin=Thin(stride), **parts)
-
-
-class Thin(nn.Module):
-    """Every `stride`-th row and column of maps `(b, c, h, w)`.
-
-    With a 1x1 convolution it is that convolution with a stride. oneDNN's own, for processors without
-    AVX-512, writes outside its memory (torch 2.13, fewer than eight channels).
-    """
-
-    def __init__(self, stride: int) -> None:
-        super().__init__()
-        self.stride = stride
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x[:, :, :: self.stride, :: self.stride]
+    return chain(conv=conv(before, after, 1), norm=norm(after))
 
 
 class Basic(nn.Module):
@@ -75,12 +62,13 @@ class Basic(nn.Module):
         self.norm1 = norm(after)
         self.conv2 = conv(after, after, 3)
         self.norm2 = norm(after)
+        self.stride = stride
         self.shortcut = _shortcut(norm, before, after, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         y = functional.relu(self.norm1(self.conv1(x)))
         y = self.norm2(self.conv2(y))
-        return functional.relu(y + self.shortcut(x))
+        return functional.relu(y + self.shortcut(thinned(x, self.stride)))
 
 
 class Bottleneck(nn.Module):
@@ -106,13 +94,14 @@ class Bottleneck(nn.Module):
         self.norm2 = norm(inner)
         self.conv3 = conv(inner, after, 1)
         self.norm3 = norm(after)
+        self.stride = stride
         self.shortcut = _shortcut(norm, before, after, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         y = functional.relu(self.norm1(self.conv1(x)))
         y = functional.relu(self.norm2(self.conv2(y)))
         y = self.norm3(self.conv3(y))
-        return functional.relu(y + self.shortcut(x))
+        return functional.relu(y + self.shortcut(thinned(x, self.stride)))
 
 
 def stem(

@@ -16,6 +16,7 @@ from leak_atlas.models.net import (
     he_normal,
     norm_of,
     residual_stages,
+    thinned,
     widths,
 )
 from leak_atlas.recipe import Model
@@ -44,7 +45,8 @@ class Wide(nn.Module):
         self.norm2 = norm(after)
         self.dropout = Dropout(dropout) if dropout else nn.Identity()
         self.conv2 = conv(after, after, 3)
-        self.shortcut = conv(before, after, 1, stride) if before != after or stride > 1 else None
+        self.stride = stride
+        self.shortcut = conv(before, after, 1) if before != after or stride > 1 else None
 
     def forward(self, x: Tensor) -> Tensor:
         activated = functional.relu(self.norm1(x))
@@ -52,7 +54,7 @@ class Wide(nn.Module):
         y = self.conv2(self.dropout(y))
         if self.shortcut is None:
             return y + x
-        return y + self.shortcut(activated)
+        return y + self.shortcut(thinned(activated, self.stride))
 
 
 def wrn(
