@@ -21,7 +21,8 @@
 # **Controls.** No two scores that are compared share their batches.
 #
 # 1. *Two learnability scores* of different batches show how far noise lowers a correlation. They
-#    decide whether the two kinds of scores differ, if both kinds are equally noisy.
+#    decide whether the two kinds of scores differ, if both kinds are equally noisy. "Robustness"
+#    shows the noise of both.
 # 2. *Shuffled gradients* within each layer show the correlation that comes from layers
 #    and from the sizes of weights. The second figure shows them; no claim subtracts them.
 #
@@ -178,6 +179,7 @@ criteria = {
     "vulnerability": studies["ResNet"].criterion,
     "learnability": Learnability(**updates, draw=1),
     "learnability, other batches": Learnability(**updates),
+    "vulnerability, other batches": Vulnerability(weight=balance, **updates, draw=1),
     "magnitude": Magnitude(),
 }
 variants = {name: one_study.ordinary for name, one_study in studies.items()}
@@ -210,6 +212,7 @@ for name in variants:
     pairs = {
         "learnability and vulnerability": (vulnerability, learnability),
         "two learnability scores": (score[name, "learnability, other batches"], learnability),
+        "two vulnerability scores": (score[name, "vulnerability, other batches"], vulnerability),
         "shuffled gradients": (shuffled, vulnerability),
     }
     for pair, (firsts, seconds) in pairs.items():
@@ -245,6 +248,8 @@ report.density(
 # %%
 rows = []
 for (name, pair, kind), values in pearson_r.items():
+    if pair == "two vulnerability scores":  # see "Robustness"
+        continue
     row = {"network": name, "weights": kind, "correlation": pair}
     row["paper"] = PAPER[name][kind] if pair == "learnability and vulnerability" else None
     rows.append(row | {"value": audit.mean_ci(values)})
@@ -319,10 +324,29 @@ report.judge(
 )
 
 # %% [markdown]
+# ## Robustness: noise of both scores
+# Noise alone makes two scores correlate by less than 1. *Corrected for noise*, their correlation is
+# divided by the square root of the product of two correlations: that of two learnability scores and
+# that of two vulnerability scores. Below 1, the scores differ by more than noise.
+
+# %%
+rows = []
+for name in variants:
+    of_main = {pair: pearson_r[name, pair, "main"] for pair in pairs}
+    between = of_main["learnability and vulnerability"]
+    noise = np.sqrt(of_main["two learnability scores"] * of_main["two vulnerability scores"])
+    row = {"network": name}
+    for pair in pairs:
+        if pair != "shuffled gradients":
+            row[pair] = audit.mean_ci(of_main[pair])
+    rows.append(row | {"corrected for noise": audit.mean_ci(between / noise)})
+caption = f"Pearson's correlation over main weights, mean over {runs} networks"
+report.table(rows, caption=caption, fold="Correlation corrected for noise")
+
+# %% [markdown]
 # **Limits.** A score is not a measure of leakage: the page `own01_score_at_work` tests what the
 # updates of these scores do to members. A difference of correlations below .05, our smallest effect
-# of interest, is small even where it is significant. The noise of the vulnerability score is not
-# measured; alone, it can lower the correlation. The ViT fits fewer members than the ResNet.
+# of interest, is small even where it is significant. The ViT fits fewer members than the ResNet.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -177,9 +177,7 @@ class Comparison:
         Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. Raises KeyError if the
         attacker has none.
         """
-        if metric in NETWORK:
-            return mean_ci(self.measured(variant, "", metric))
-        if metric == "balanced":
+        if metric in (*NETWORK, "balanced"):
             return mean_ci(self.measured(variant, attacker, metric), bounds=(0, 1))
         if not metric.startswith("tpr@"):
             return self.leak(variant, attacker)[metric]
