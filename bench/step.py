@@ -11,6 +11,7 @@ while.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from torch.utils.data import DataLoader
 
 from bench.data import BATCH, CROP, Usual, images
 from bench.ratios import Ratio, compare
+from leak_atlas import ARITHMETIC
 from leak_atlas.models import Net, Stage
 from leak_atlas.models.net import Head
 from leak_atlas.models.resnet import Basic, stem
@@ -30,9 +32,10 @@ IMAGES, REPEATS = 384, 5
 
 
 def matrix_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16 matrices (Intel's AMX)."""
+    """Whether this processor multiplies bfloat16 matrices (Intel's AMX), and may do so here."""
     facts = Path("/proc/cpuinfo")
-    return facts.is_file() and "amx_bf16" in facts.read_text()
+    may = os.environ.get(ARITHMETIC) == "native"
+    return may and facts.is_file() and "amx_bf16" in facts.read_text()
 
 
 def thin(depth: int) -> Net:
@@ -79,7 +82,9 @@ def main() -> dict[str, Ratio]:
 
         for precision, required in (("fp32", 1.25), ("bf16", 2.2)):
             if precision == "bf16" and not matrix_bfloat16():
-                print(f"training step, {name} bf16: not measured, this processor has no AMX")
+                print(
+                    f"training step, {name} bf16: not measured: needs AMX and {ARITHMETIC}=native"
+                )
                 continue
             net = thin(depth).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
 
