@@ -35,6 +35,24 @@ from leak_atlas.recipe.core import fields_of
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
 LEAST = {Role.MEMBER: 0.4, Role.NONMEMBER: 0.1}  # accuracy on a role, and .1 on others
+# Options that recipes no longer have, each after the field before it: plants are drawn as with them.
+FORMER = {
+    "CrossEntropy": [("", "smoothing=0.0")],
+    "RelaxLoss": [("alpha", "upper=1.0"), ("upper", "form='paper'")],
+    "CCL": [("beta", "form='exponential'")],
+    "RMR": [("general", "tau=None")],
+    "Schedule": [
+        ("decay", "milestones=()"),
+        ("milestones", "factor=0.1"),
+        ("factor", "warmup=0"),
+    ],
+    "HAMP": [("weight", "form='paper'")],
+    "DPSGD": [("delta", "group=1")],
+    "Window": [("order", "form='paper'")],
+    "Learnability": [("batch", "form='absolute'")],
+    "Vulnerability": [("batch", "form='absolute'"), ("weight", "divergence='model||init'")],
+    "Model": [("init", "hidden=None")],
+}
 # in plants on one line
 LINED = {"alike": 1.0, "exposes": 1.0, "hard MEMBER": 0.8, "hard NONMEMBER": 1.0}
 
@@ -48,12 +66,33 @@ def way(value: Any) -> str:
 
 @cache
 def _way(of: Recipe) -> str:
-    parts = [
-        f"{field.recorded}={way(getattr(of, field.name))}"
-        for field in fields_of(type(of))
-        if field.name not in ("row", "seed")
-    ]
+    told = (
+        f.name
+        for f in dataclasses.fields(of)
+        if f.name not in ("row", "seed") and not _later(of, f)
+    )
+    recorded = {field.name: field.recorded for field in fields_of(type(of))}
+    parts = [f"{recorded[name]}={way(getattr(of, name))}" for name in told]
+    for before, text in FORMER.get(of.recorded, ()):
+        at = next((i for i, part in enumerate(parts) if part.startswith(f"{before}=")), -1)
+        parts.insert(at + 1, text)
     return f"{of.recorded}:{zlib.crc32(','.join(parts).encode()):08x}"
+
+
+def _later(of: Recipe, field: dataclasses.Field[Any]) -> bool:
+    """Whether a field came after the plants and says nothing here: it shall not draw them anew."""
+    later = (
+        "balanced",
+        "dropout",
+        "head",
+        "later",
+        "mislabelled",
+        "outsiders",
+        "part",
+        "permuted",
+        "sharpness",
+    )
+    return field.name in later and getattr(of, field.name) == field.default
 
 
 @cache

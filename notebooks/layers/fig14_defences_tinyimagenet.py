@@ -271,9 +271,16 @@ for attack in attackers:
     auc_raised[words] = comparison.contrast(selena_inside, selena_scratch, attack)
 
 # %%
+retraining_alone = comparison.at_matched_auc(
+    lines["Adv-Reg", inside], early, "confidence", [retrained]
+)
+beyond_retraining = {"Adv-Reg inside PPTP minus no defence inside PPTP": retraining_alone}
 report.judge(
     claims,
-    notes={"selena": report.listed(auc_raised)},
+    notes={
+        "selena": report.listed(auc_raised),
+        "adv_reg": report.listed(beyond_retraining),
+    },
     relaxloss=gain("RelaxLoss", inside, "confidence"),
     relax_stopping=comparison.early_stopping(lines["RelaxLoss", inside], "RMIA"),
     adv_reg=gain("Adv-Reg", inside, "confidence"),
