@@ -24,6 +24,7 @@
 # 1. *The attack*: the paper's confidence attack on M_h1, a threshold on the probability of the
 #    true class. Non-members are the other half of the pool.
 # 2. *Two seeds* (grey): two networks M_all with the smallest map that differ only in their seed.
+#    Both saw all samples, so their distance can tell unseen from seen samples only by chance.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -224,7 +225,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** In `quick` the smallest map is 1×1, which the paper does not have; its 3×3 convolution
-# with stride 4 sees only a part of stage 3's map. A map of twice the side costs four times the
+# with stride 4 sees only a part of stage 3's map. A rise from 1×1 to 2×2 does not contradict the
+# paper; the notes give each enlargement. A map of twice the side costs four times the
 # operations in stage 4; accuracy is not compared at equal cost. A lower member accuracy may by
 # itself lower the AUC of the attack (see the table). The page `own04_surplus_capacity` compares the
 # largest map with the smallest.

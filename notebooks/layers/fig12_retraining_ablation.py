@@ -15,7 +15,8 @@
 # **Setup.** A network is trained with cross-entropy. Then a part of it is retrained with the
 # defence RelaxLoss, which keeps the loss near a target. This part is the last layer, fine-tuned or
 # *rewound* (first set back to its initial weights). Or it is the *risky stages*, always rewound:
-# stage 4 and the last layer. In the paper, the features of risky stages reveal which samples a
+# stage 4 and the last layer. A claim that names no number of epochs is about the shorter retraining
+# of these stages. In the paper, the features of risky stages reveal which samples a
 # network has seen. Earlier layers are frozen. Shadow models go through the same steps. *Matched
 # AUC* means that test accuracies are compared where an attack has the same AUC.
 #
@@ -267,7 +268,8 @@ report.table(
 # RelaxLoss changes a network less in few epochs than in many. The risky stages have more weights
 # than the last layer; no other part of the same size is retrained. Checkpoints of early stopping
 # still have a high learning rate: a whole training of fewer epochs would be a stronger control.
-# Retraining also needs the epochs of ordinary training.
+# Where an interval of the last table excludes 0, the line of early stopping is wrong by about that
+# difference. Retraining also needs the epochs of ordinary training.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

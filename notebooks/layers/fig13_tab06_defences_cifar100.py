@@ -18,7 +18,8 @@
 # retrains these stages with the defence and freezes earlier stages. The risky stages are 3 and 4,
 # with the classifier. In the paper, their features reveal which samples a network has seen. Shadow
 # models go through the same steps. *Matched AUC* means that test accuracies are compared where an
-# attack has the same AUC.
+# attack has the same AUC. The confidence attack is a threshold on the probability of the true
+# class; the correctness attack calls a sample a member if its predicted class is right.
 #
 # **Controls.**
 #

@@ -303,6 +303,7 @@ report.judge(
 # ## Robustness: retraining without a defence
 # Each row compares networks with a defence inside PPTP with networks whose risky stage is retrained
 # with cross-entropy. Above 0, the defence adds accuracy to what retraining alone gives.
+# Where an interval contains 0, a gain in the verdicts may come from retraining alone.
 
 # %%
 rows = []

@@ -218,7 +218,7 @@ def log_gap(variant):
 
 log_gap_change = audit.paired_difference(log_gap(pruner), log_gap(tuned))
 log_gap_note = report.listed(
-    {"the same difference for the gap in log10 (control 2)": log_gap_change}
+    {"gap in log10 of the sensitivity, not as a share (control 2)": log_gap_change}
 )
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(

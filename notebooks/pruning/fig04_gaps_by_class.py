@@ -21,8 +21,9 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides whether pruning widens a gap): the dense network is trained for
-#    the same number of epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides whether pruning widens the confidence gap): the dense network is
+#    trained for the same number of epochs, and nothing is pruned. The sensitivity gap is compared
+#    only with that of the dense network.
 # 2. *Permuted class labels*: a class has few samples, so gaps also differ among classes by chance.
 #    Permuting the class labels shows how large these differences are.
 

@@ -17,7 +17,9 @@
 # models. There are four pruners. L1 unstructured pruning removes single weights, L1 and L2
 # structured pruning remove filters, slimming removes channels.
 #
-# **Second question.** Does L1 unstructured pruning leak more than fine-tuning alone?
+# **Two questions.** The first: does each of the four pruners raise the attack accuracy, compared
+# with the dense network? The second: does L1 unstructured pruning raise the AUC, compared with
+# fine-tuning alone?
 #
 # **Controls.**
 #
@@ -273,8 +275,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and one set of shadow
 # models attacks them: intervals cover the choice of targets, not of shadow models. A pruner that
-# lowers the accuracy on members may leak less for that reason alone. The pruners are compared with
-# each other at one sparsity; their test accuracies there are similar, not equal.
+# lowers the accuracy on members may leak less for that reason alone; the accuracy on members is
+# checked at the lowest sparsity only. The pruners are compared with each other at one sparsity;
+# their test accuracies there are similar, not equal.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

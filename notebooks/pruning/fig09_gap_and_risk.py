@@ -243,6 +243,8 @@ report.tradeoff(
 # %% [markdown]
 # ## Correlation of each gap with the attack accuracy
 # The partial correlation is the correlation after the linear effect of member accuracy is removed.
+# The verdict on the lowest correlation allows for the choice of the gap, so its interval can be
+# wider than that in the table.
 
 # %%
 partials = {kind: audit.mean_ci(correlated(kind, ["member accuracy"])) for kind in GAPS}
@@ -286,7 +288,7 @@ report.judge(
     weights_and_slimming=lower_share,
     notes={
         "weights_and_slimming": note,
-        "beyond_fit": report.listed({"the generalization gap": partials["generalization"]}),
+        "beyond_fit": report.listed({"with the generalization gap": partials["generalization"]}),
     },
     checks={claim.name: pruning_acts for claim in claims},
     regime={

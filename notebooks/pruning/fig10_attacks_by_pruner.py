@@ -22,7 +22,8 @@
 # **Controls.**
 #
 # 1. *SAMIA without self-attention* (decides the second question): a fully connected network with
-#    the input of SAMIA.
+#    the input of SAMIA. Its number of epochs can differ from that of SAMIA; the table under
+#    "Robustness" makes them equal.
 # 2. *NNCls* (shows what the sensitivity adds): the same fully connected network, but its input has
 #    no sensitivity.
 #
@@ -259,7 +260,7 @@ member_accuracies = [
 # %%
 as_long = comparison.most_accurate(longer, baselines, mildest)
 fair = report.listed(
-    {f"with {net_epochs} epochs for SAMIA, as for NNCls at the lowest sparsity": as_long}
+    {f"at {low:.0%} sparsity alone, with as many epochs ({net_epochs}) as NNCls": as_long}
 )
 report.judge(
     claims,
@@ -281,6 +282,7 @@ report.judge(
 # ## Robustness: SAMIA trained for as long as NNCls
 # SAMIA has `attack_epochs` epochs; NNCls and SAMIA without attention have `net_epochs`. In the
 # paper all attack networks have the same number. The second row gives SAMIA the epochs of NNCls.
+# The shares in the table are of networks at the lowest sparsity, not of all pruned networks.
 
 # %%
 rows = []

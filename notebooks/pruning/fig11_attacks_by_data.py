@@ -23,8 +23,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the second question): the dense network is trained for the same
-#    number of epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides the second question): the dense network is trained further, for
+#    as many epochs as the pruned networks, and nothing is pruned.
 # 2. *SAMIA on dense and pruned networks*. The paper attacks the dense network with Conf.
 
 # %% tags=["parameters"]
@@ -223,7 +223,8 @@ report.judge(
 # %% [markdown]
 # ## Robustness: SAMIA trained for as long as NNCls
 # SAMIA has `attack_epochs` epochs and NNCls `net_epochs`; in the paper both have the same number.
-# The second row gives SAMIA the epochs of NNCls.
+# The second row gives SAMIA the epochs of NNCls. The verdicts use the first row; the first claim
+# would be undecided for a row whose last interval contains .5.
 
 # %%
 rows = []

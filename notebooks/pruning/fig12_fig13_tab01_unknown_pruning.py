@@ -15,6 +15,7 @@
 #
 # **Setup.** The attack network SAMIA learns from shadow models. *Matched* shadow models are pruned
 # as the targets. *Mismatched* shadow models have the pruner of the targets and another sparsity.
+# Dense targets count as targets of sparsity 0; mismatched shadow models of each pruner attack them.
 # For Tab. 1 the prunings of targets and shadow models are drawn at random; a pair may be matched.
 # L1 unstructured prunes single weights; L1 structured, L2 structured and slimming prune filters.
 #

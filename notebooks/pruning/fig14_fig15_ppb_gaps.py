@@ -22,9 +22,9 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where the attack Conf, a threshold on the confidence,
-#    has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides the second question): Base after fewer epochs, before or after
+#    pruning. The test accuracy with PPB is compared with that of Base stopped where the attack
+#    Conf, a threshold on the confidence, has the same AUC (*at matched AUC*).
 # 2. *Another order of batches*: Base is fine-tuned twice. The second run shows how many predicted
 #    classes change without any defence.
 

@@ -10,20 +10,23 @@
 # # Does PPB reduce the attack accuracy of SAMIA to that of guessing?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 16: their defence PPB "can reduce the attack accuracy to
-# around 50% (random guessing accuracy)" (section 6.3.2).
+# around 50% (random guessing accuracy)" (section 6.3.2). We read "around 50%" as below 0.53.
 #
 # **Setup.** A pruned network is fine-tuned with a defence or without one (*Base*). PPB sorts the
-# posteriors of two members by size and penalizes their divergence; the number after PPB is the
-# weight of the penalty. ADV (adversarial regularization) trains the network against an attack
-# network. The attackers do not know the defence: SAMIA and LiRA learn from shadow models of Base.
+# probabilities of each member's posterior by size. It penalizes the divergence between the sorted
+# posteriors of two members; the number after PPB is the weight of the penalty. ADV (adversarial
+# regularization) trains the network against an attack network. The attackers do not know the
+# defence: SAMIA and LiRA learn from shadow models of Base. L1 unstructured prunes single weights;
+# the other pruners prune filters.
 #
 # **Second question.** Is PPB more accurate than early stopping at the same leakage? This question
 # and the cost are judged with the smaller weight of PPB, the first question with the larger weight.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides the second question): Base after fewer epochs, before or after
+#    pruning. The test accuracy with PPB is compared with that of Base stopped where LiRA has the
+#    same AUC (*at matched AUC*).
 # 2. *The paper's filter*: a claim about a defence is judged only if the defence keeps 75% of Base's
 #    test accuracy, in the mean over pruners.
 
@@ -280,7 +283,8 @@ report.judge(
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
 # Here an epoch of Base stands for the defence and is compared with the other epochs. The true
-# difference is 0. A value above 0 shows by how much the comparison can favour a defence.
+# difference is 0. A value above 0 shows by how much the comparison can favour a defence. Epochs
+# before and after pruning are counted together.
 
 # %%
 report.table(

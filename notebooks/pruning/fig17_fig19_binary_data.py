@@ -11,12 +11,13 @@
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 17 and 19: their defence PPB "can reduce the attack
 # accuracy to around 50% (random guessing accuracy)" (section 6.3.2). The figures include binary
-# data.
+# data. We read "around 50%" as below 0.53.
 #
 # **Setup.** The features of a sample are bits. A fully connected network is pruned (L1
 # unstructured: single weights) and fine-tuned with PPB, with DP-SGD, or without a defence (*Base*).
-# PPB sorts the posteriors of two members by size and penalizes their divergence; the number after
-# PPB is the weight of the penalty. A *non-adaptive* attack learns from shadow models of Base, an
+# PPB sorts the probabilities of each member's posterior by size. It penalizes the divergence
+# between the sorted posteriors of two members; the number after PPB is the weight of the penalty.
+# A *non-adaptive* attack learns from shadow models of Base, an
 # *adaptive* attack from shadow models with the target's defence. The *net gain* of a defence is the
 # attack accuracy that it takes from SAMIA minus the test accuracy that it costs.
 #
@@ -24,10 +25,11 @@
 #
 # **Controls.**
 #
-# 1. *The largest weight of PPB* that the paper tries (decides the first question).
-# 2. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where adaptive LiRA has the same AUC (*at matched
-#    AUC*).
+# 1. *The largest weight of PPB* that the paper tries (decides the first question). With a smaller
+#    weight, an attack accuracy above 0.53 could be due to the weight.
+# 2. *Early stopping* (decides the second question): Base after fewer epochs, before or after
+#    pruning. The test accuracy with PPB is compared with that of Base stopped where adaptive LiRA
+#    has the same AUC (*at matched AUC*).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location, Purchase, Texas
@@ -249,7 +251,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, and each defence has
 # one set of shadow models. A non-adaptive attack can miss members that an adaptive one identifies.
-# The dense network is trained without DP-SGD, so that no epsilon is claimed. Two weights of PPB and
+# The dense network is trained without DP-SGD: no privacy bound is claimed. Two weights of PPB and
 # one noise multiplier of DP-SGD are tried; one pruner, as in the paper.
 
 # %%

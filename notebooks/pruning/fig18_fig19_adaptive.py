@@ -13,16 +13,19 @@
 # compared to the attacks on the pruned model without defenses" (section 6.3.3).
 #
 # **Setup.** Pruned networks are fine-tuned with the defence PPB, with ADV (adversarial
-# regularization), or without a defence (*Base*). PPB sorts the posteriors of two members by size
-# and penalizes their divergence. All attacks are *adaptive*: SAMIA and LiRA learn from shadow
-# models with the target's defence, at the same weight of its penalty.
+# regularization), or without a defence (*Base*). PPB sorts the probabilities of each member's
+# posterior by size. It penalizes the divergence between the sorted posteriors of two members. All
+# attacks are *adaptive*: SAMIA and LiRA learn from shadow models with the target's defence, at the
+# same weight of its penalty. L1 unstructured prunes single weights; the other pruners prune
+# filters.
 #
 # **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second question): Base after fewer epochs. The test accuracy with
-#    PPB is compared with that of Base stopped where LiRA has the same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides the second question): Base after fewer epochs, before or after
+#    pruning. The test accuracy with PPB is compared with that of Base stopped where LiRA has the
+#    same AUC (*at matched AUC*).
 # 2. *AUC* (decides the claims about ADV): the attack accuracy depends on the attack's threshold,
 #    the AUC does not.
 
@@ -89,8 +92,7 @@ claims = report.claims(
         "best_for_filters",
         f"For {' and '.join(filter_pruners)}, adaptive SAMIA has a lower AUC with PPB than with "
         "ADV",
-        quantity=f"AUC of adaptive SAMIA: PPB minus ADV, the highest of {len(filter_pruners)} "
-        "pruners' differences",
+        quantity="AUC of adaptive SAMIA: PPB minus ADV; with two pruners, the higher difference",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",

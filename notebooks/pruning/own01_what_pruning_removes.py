@@ -13,7 +13,8 @@
 # accuracy: "most pruning approaches result in an increased attack accuracy" (section 5.2.1). We use
 # two stronger attacks, RMIA and LiRA. We compare with dense networks that are also fine-tuned.
 #
-# **Second question.** Are the same members exposed?
+# **Second question.** Are the same members exposed? The summary has no answer to it; the last of
+# the verdicts has.
 #
 # **Setup.** Networks are trained, pruned (L1 unstructured: the smallest weights) and fine-tuned.
 # LiRA (the likelihood ratio attack) compares the target's confidence in a sample with that of
@@ -25,8 +26,8 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the first question): the dense network is trained for the same
-#    number of epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides the first question): the dense network is trained further, for
+#    as many epochs as the pruned networks, and nothing is pruned.
 # 2. *A second seed* (decides the second question): dense networks with the same members, but
 #    another initialisation and order of batches. They show how much exposures agree without
 #    pruning.
@@ -199,9 +200,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Targets are each other's shadow models, so they are not independent. Intervals are
-# widened for this by a factor that was simulated for the AUC. Rank correlations have the same
-# factor, which was not simulated for them. A dense network and its pruned version have shadow
+# **Limits.** Targets are each other's shadow models, so they are not independent. Intervals of
+# LiRA are widened for this by a factor that was simulated for its AUC; in simulations RMIA needs
+# no such factor (`docs/coverage.md`). Rank correlations have the factor of LiRA, which was not
+# simulated for them. A dense network and its pruned version have shadow
 # models of the same seed; dense networks of two seeds do not. This alone can make the exposures of
 # a dense and a pruned network agree more.
 

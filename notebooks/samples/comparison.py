@@ -18,8 +18,8 @@
 # trains each epoch on a window that slides over the ranked members. *RMR* adds an L2 penalty for
 # members with high scores. *SWMR* does both. *PPB* (pair-based posterior balancing), *ADV*
 # (adversarial regularization) and *RelaxLoss* come from other papers. *Base* has no defence.
-# *Attack accuracy* is the mean of five attacks: four thresholds and an attack network (*NN*). n
-# counts target networks.
+# Attack accuracy is averaged over five attacks: four thresholds and an attack network (*NN*). Only
+# control 2 takes four, and one figure shows each attack. n counts target networks.
 #
 # **Controls.**
 #
@@ -134,8 +134,9 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and AUC of each defence
-# The line joins networks that were stopped early: dense networks that were then pruned, with one
-# epoch a round, and Base after each round. Down and right is better.
+# The line joins networks that were stopped early, of two kinds. Some dense networks were stopped
+# early and then pruned, with one epoch a round. Others are Base after each of its rounds. Down and
+# right is better.
 
 # %%
 study = WindowStudy(
@@ -272,7 +273,7 @@ weak = [name for name in rivals if accuracy_change(name, "Base", five_attacks).h
 rsw_note = ""
 if weak:
     weak_names = " and ".join(weak)
-    rsw_note = f"attack accuracy is not significantly lower than Base's with {weak_names}; "
+    rsw_note = f"with {weak_names}, attack accuracy is not significantly lower than with Base; "
 rsw_note += report.listed(
     {f"AUC of LiRA, {name}": comparison.estimate(name, "LiRA") for name in ("RSW", "RelaxLoss")}
 )
@@ -307,9 +308,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and one strength of each defence: a stronger defence
-# of another paper may hide more and cost more. An epoch of RSW visits only the members in its
-# window; no control here gives the other defences the same number of visits. DP-SGD is left out if
-# its `noise` is 0. Targets share shadow models and half of the samples.
+# of another paper may hide more and cost more. An epoch of RSW or SWMR visits only the members in
+# its window; no control here gives the other defences the same number of visits. DP-SGD is left
+# out if its `noise` is 0. Targets share shadow models and half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

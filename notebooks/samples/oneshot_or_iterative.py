@@ -14,14 +14,14 @@
 # reuse of training data as the reason.
 #
 # **Setup.** Iterative pruning removes 60 % of the weights over five rounds, and trains the network
-# in each round. One-shot pruning removes 60 % before its first round. *Leakage* is the mean
-# accuracy of two attacks: thresholds on the confidence (*Conf*) and on the modified entropy
-# (*Mentr*). n counts target networks.
+# in each round. One-shot pruning removes 60 % before its first round. *Leakage* is attack
+# accuracy, the mean of two attacks: thresholds on the confidence (*Conf*) and on the modified
+# entropy (*Mentr*). n counts target networks.
 #
 # **Controls.** Both controls have the same five rounds of training as iterative pruning.
 #
-# 1. *One-shot pruning, five rounds* decides whether iterative pruning leaks more after the same
-#    training.
+# 1. *One-shot pruning, five rounds* decides how much of the difference remains after the same
+#    training: less than two points, or more.
 # 2. *No pruning*: five rounds of training that remove no weight.
 
 # %% tags=["parameters"]
@@ -232,11 +232,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one sparsity, single weights alone; all targets share
-# one half of the samples and one set of shadow models. The slides do not say how long a one-shot
-# network trains. A round reuses the data and restarts Adam: we do not separate the two. If dense
-# networks already fit nearly all members, more rounds cannot raise member accuracy, and the claim
-# on more rounds is not tested (inert).
+# **Limits.** One data set, one architecture, one sparsity. Pruning removes single weights, not
+# whole units or channels. All targets share one half of the samples and one set of shadow models.
+# The slides do not say how long a one-shot network trains. A round reuses the data and restarts
+# Adam: we do not separate the two. If dense networks already fit nearly all members, more rounds
+# can hardly raise member accuracy; the claim on more rounds may then stay untested (inert).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

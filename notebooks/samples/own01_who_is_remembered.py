@@ -10,8 +10,8 @@
 # # Does a sliding window protect the members that it skips?
 #
 # **Question.** Ours. WeMem's windows (Shang et al. 2025) "let high mem-score samples appear in
-# fewer epochs". We ask whether this protects those samples, and whether it exposes the other
-# members (*onion effect*, Carlini et al. 2022).
+# fewer epochs". We ask whether this protects those samples, and whether skipping them, rather
+# than random members, exposes the others (*onion effect*, Carlini et al. 2022).
 #
 # **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds each
 # epoch *visits* (trains on) a window of members. The window slides from low to high memorization
@@ -21,8 +21,9 @@
 #
 # **Controls.**
 #
-# 1. *Uniform sampling* decides whether skipped members are protected. Fewer epochs visit all
-#    members, with the same total number of visits.
+# 1. *Uniform sampling* decides whether skipped members are protected. Each epoch visits all
+#    members; there are fewer epochs, so that the total number of visits is that of the window. The
+#    claim is on both orders, and reports the one that protects less.
 # 2. *A random order* decides whether the scores matter. The same window slides over the members in
 #    one random order.
 

@@ -11,7 +11,7 @@
 #
 # **Question.** Ours, about the slide on the defence RMR in WeMem (Shang et al. 2025). With RMR at
 # lambda_r = .1, the accuracy of the slide's attack networks falls to between 72.9 and 73.2 % on
-# CIFAR10. The slide takes this fall for protection.
+# CIFAR10; without a defence, that of NN is 75.85 %. The slide takes this fall for protection.
 #
 # **Setup.** Networks are pruned in five rounds, with RMR and without (*Base*). RMR is an L2 penalty
 # for members with high memorization scores: how much the confidence in a sample depends on training

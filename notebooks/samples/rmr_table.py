@@ -13,9 +13,11 @@
 # when lambda_r = 0.1", and "SWMR provides better defense compared to RSW".
 #
 # **Setup.** A network is pruned in five rounds. *RMR* is an L2 penalty: its strength is lambda_r
-# for members with high memorization scores and .0005 for others; in *RMR .1*, lambda_r is .1. A
-# *memorization score* is how much the confidence in a sample depends on training with it. *RSW*
-# trains each epoch on a window of the members. *SWMR* is RSW with RMR. n counts target networks.
+# for members with high memorization scores and .0005 for others; in *RMR .1*, lambda_r is .1.
+# Without the word code, RMR is the slide's formula. A *memorization score* is how much the
+# confidence in a sample depends on training with it. *RSW* trains each epoch on a window of the
+# members. *SWMR* is RSW with RMR. On this page RSW has SWMR's window; RSW's own window, on other
+# pages, differs. n counts target networks.
 #
 # **Controls.**
 #
@@ -339,8 +341,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** One data set, one architecture, one window and one permutation. A strength that leaves
 # less than half of Base's test accuracy is no real rival: the claim on the largest net benefit
-# then decides between the others. RSW with plain L2 has SWMR's mean strength over a round, not in
-# each epoch. The targets share shadow models and one half of the samples.
+# includes it, but only the difference to the other strength tests the claim. RSW with plain L2 has
+# SWMR's mean strength over a round, not in each epoch. The targets share shadow models and one half
+# of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

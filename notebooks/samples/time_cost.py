@@ -23,8 +23,8 @@
 # 1. *Cost of the memorization scores*, in both answers above. RSW needs scores, and scores need
 #    networks. We train 32. The published scores seem to come from five, each on a fifth of the
 #    members.
-# 2. *Uniform sampling, same visits* (in the table): so few epochs on all members that each member
-#    is used as often as under RSW. No claim tests it.
+# 2. *Uniform sampling, same visits* (in the table): so few epochs on all members that the total
+#    number of visits is about that under RSW. No claim tests it.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -121,9 +121,9 @@ claims
 
 # %% [markdown]
 # ## Operations and seconds, as ratios to Base
-# Our seconds are the median over rounds. Hollow points are the slides' seconds on the data set
-# Location, with a network and a number of epochs like ours. DP-SGD and the costs of scores lie
-# outside the figure and stand in the table.
+# Operations and our seconds are medians over rounds. Hollow points are the slides' seconds on the
+# data set Location, with a network and a number of epochs like ours. DP-SGD and the costs of scores
+# lie outside the figure and stand in the table.
 
 # %%
 study = WindowStudy(
@@ -284,8 +284,9 @@ report.judge(
 # **Limits.** Operations count only passes through a network. They leave out a penalty's own steps
 # and the overhead of small batches, which take much of the time on small networks. One defender
 # pays for all 32 score networks, which train on the whole pool; on the target's members alone they
-# cost less (see the table). We train no five networks on a fifth each, so their scores are not
-# tested. Our DP-SGD is not the published one, and its seconds come from few networks.
+# cost less (see the table). This page trains no five networks on a fifth each, so their scores are
+# not tested. Our DP-SGD is not the published one. It has few networks, so that its seconds are
+# imprecise and the claim that includes it has a smaller n.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -233,7 +233,8 @@ for name in [*groups, *grouped]:
     rows.append(row)
 caption = "Rank correlations over samples, from all networks, not corrected for noise"
 caption += ". Speed: path length of a sample in the plane of FPR and TPR, per epoch"
-caption += f". Between the risks in two halves of the networks: {agreement}"
+caption += ". The correction uses correlations with the risk in one half of the networks, not these"
+caption += f". The risks in two halves correlate by {agreement}"
 report.table(
     rows, caption=caption, fold="Correlations of each measure, with speed and within classes"
 )

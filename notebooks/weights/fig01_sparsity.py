@@ -11,7 +11,8 @@
 #
 # **The paper.** Fang & Kim (2026), Fig. 1: "even in the very high sparsities, accuracy is
 # maintained, but privacy vulnerability does not improve" (section 3). The paper measures
-# vulnerability by the test loss, not by an attack. This page adds the attack LiRA.
+# vulnerability by the test loss (higher: more vulnerable), not by an attack. This page adds the
+# attack LiRA.
 #
 # **Setup.** Each weight of a trained network has an importance score: |gradient × weight|, summed
 # over some updates (first-order Taylor importance). *Taylor pruning* sets the weights with the
@@ -25,7 +26,8 @@
 #    differences from this network.
 # 2. *Early stopping* of the dense network *at matched AUC*: test accuracies are compared where LiRA
 #    has the same AUC on both networks.
-# 3. *Random pruning* of the same number of weights in each layer.
+# 3. *Random pruning* of the same number of weights in each layer shows whether the choice of
+#    weights matters. It is in the first figure and the table; no claim uses it.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: lost
@@ -154,7 +156,8 @@ comparison = lab.compare(
 # %% [markdown]
 # ## Accuracy and leakage
 # A network that lies lower and more to the right is better. The line of Taylor pruning joins three
-# networks: the fine-tuned dense network, then the moderate and the high sparsity.
+# networks: the fine-tuned dense network, then the moderate and the high sparsity. Figure titles
+# compare a difference with 0, verdicts with the border of the claim.
 
 # %%
 lines = {

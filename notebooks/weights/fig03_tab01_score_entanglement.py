@@ -24,7 +24,8 @@
 #    decide whether the two kinds of scores differ, if both kinds are equally noisy. "Robustness"
 #    shows the noise of both.
 # 2. *Shuffled gradients* within each layer show the correlation that comes from layers
-#    and from the sizes of weights. The second figure shows them; no claim subtracts them.
+#    and from the sizes of weights. The second figure shows them next to the correlation of the
+#    first claim; the rule of that claim does not subtract them.
 #
 # A further claim compares how much ResNet and ViT leak, by the AUC of LiRA.
 
@@ -293,6 +294,8 @@ report.table(
 
 # %% [markdown]
 # ## Verdicts
+# The interval of the lower of two values accounts for two comparisons: its upper end can differ
+# from the one in the tables.
 
 # %%
 norms_lowest, norms_minus_linear = [], []
@@ -346,7 +349,8 @@ report.table(rows, caption=caption, fold="Correlation corrected for noise")
 # %% [markdown]
 # **Limits.** A score is not a measure of leakage: the page `own01_score_at_work` tests what the
 # updates of these scores do to members. A difference of correlations below .05, our smallest effect
-# of interest, is small even where it is significant. The ViT fits fewer members than the ResNet.
+# of interest, is small even where it is significant. The ViT fits fewer members than the ResNet:
+# this alone can lower its AUC of LiRA.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

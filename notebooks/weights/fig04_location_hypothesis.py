@@ -20,7 +20,7 @@
 # **Controls.**
 #
 # 1. *Random mask*: M2 with a random mask that keeps the same number of weights in each layer. It
-#    decides whether the locations matter.
+#    decides whether the locations of important weights help.
 # 2. *Other initial values*: M2 with its own mask and another initialisation. It decides whether the
 #    values matter.
 
@@ -151,7 +151,7 @@ comparison = lab.compare(
 # %% [markdown]
 # ## Accuracy during training (Fig. 4)
 # Each M1 gives four masked networks: M2, its two controls and M3. M3 is not trained, so its line is
-# flat.
+# flat. The title compares a difference with 0, a verdict with the border of its claim.
 
 # %%
 rows = []

@@ -252,9 +252,10 @@ report.judge(
 # %% [markdown]
 # **Limits.** The profile `quick` has ten classes, the paper's data a hundred. The paper does not
 # say when a network has converged. Networks are retrained for longer than on the page
-# `tab03_cifar10`, so that HAMP converges: the two pages' numbers differ. Networks inside CWRF train
-# for more epochs than networks from scratch. Each network has its own members, which makes test
-# accuracy vary more, from scratch and inside CWRF alike.
+# `tab03_cifar10`, so that HAMP converges in retraining: the two pages' numbers differ. Networks
+# inside CWRF train for more epochs than networks from scratch. Each network has its own
+# members, which makes test accuracy vary more, from scratch and inside CWRF alike. A defence can
+# reach what it trains for and still leak more than no defence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -18,7 +18,8 @@
 # (keeps the loss near a target) or CCL (adds a concave term to the loss). *From scratch*: the
 # defence alone, in one training, for fewer epochs than CWRF's two trainings. A small transformer
 # classifies dictionary definitions, cut to eight words. *At matched AUC*: from each test accuracy
-# we subtract that of networks stopped early at the same AUC of RMIA.
+# we subtract that of networks stopped early at the same AUC of RMIA; claims compare these
+# differences.
 #
 # **Controls.** Shadow models go through the same trainings as their target.
 #

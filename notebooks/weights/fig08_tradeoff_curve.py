@@ -17,12 +17,13 @@
 # updates that fit members and forget non-members. It retrains the others with a defence: RelaxLoss
 # (keeps the loss near a target) or CCL (adds a concave term to the loss). *From scratch*: the
 # defence alone, in one training, for fewer epochs than CWRF's two trainings. *At matched AUC*: test
-# accuracies are compared where the attack RMIA has the same AUC on both networks. Verdicts are on
-# the mean over all strengths of a defence.
+# accuracies are compared where the attack RMIA has the same AUC on both networks. A line joins the
+# strengths of a defence from scratch. Verdicts are on the mean over all strengths of a defence.
 #
 # **Controls.** Shadow models go through the same trainings as their target.
 #
-# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs.
+# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. This
+#    control decides whether the rewind matters, or a second training does the same.
 # 2. *Early stopping* of the training with cross-entropy.
 # 3. *Other shares* of rewound weights: see "Robustness".
 
@@ -217,7 +218,8 @@ for defence in defences:
 # %%
 by_lira = {}
 for variant in (curve(inside, "CCL")[0], curve(inside, "RelaxLoss")[0], plain):
-    by_lira[f"AUC of LiRA, {audit.described(variant)}"] = comparison.estimate(variant, "LiRA")
+    network = audit.described(variant).replace(", ", " ")
+    by_lira[f"AUC of LiRA on {network}"] = comparison.estimate(variant, "LiRA")
 report.judge(
     claims,
     notes={"rewinding": report.listed(by_lira)},

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Do the vulnerability score's updates expose members that they do not see?
+# # Do the vulnerability score's updates expose all members, or mainly those that they see?
 #
 # **The paper.** Fang & Kim (2026): the vulnerability score of a weight is |gradient × weight|,
 # summed over some tens of updates of a trained network. In these updates, "the fine-tuned model can
@@ -23,7 +23,8 @@
 #
 # **Controls.**
 #
-# 1. *Unseen members*: the updates cannot memorize them.
+# 1. *Unseen members*: the updates cannot memorize them. This control decides whether the updates
+#    expose members as such, or only those that they memorize.
 # 2. *Updates without the divergence*, on members alone. They give the learnability score.
 
 # %% tags=["parameters"]
@@ -245,7 +246,7 @@ report.judge(
 # **Limits.** On other pages the updates see all members: this page judges the idea of the score,
 # not the numbers of those pages. The attack by confidence uses no shadow models; a stronger attack
 # may see more. Lambda and the learning rate have one value each; our copy of the paper's text lacks
-# the paper's values. No page rewinds the weights with the highest learnability.
+# the paper's values. No claim is about rewinding the weights with the highest learnability.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

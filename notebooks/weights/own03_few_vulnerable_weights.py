@@ -21,7 +21,8 @@
 # **Controls.** Two scores that are compared come from different batches.
 #
 # 1. *Shuffled gradients*: gradients are permuted among the weights of each layer. The score then
-#    shows only how much layers, sizes of weights and sizes of gradients concentrate it.
+#    shows only how much layers, sizes of weights and sizes of gradients concentrate it. This
+#    control decides the second answer.
 # 2. *Chance in each layer*: learnability is permuted within each layer.
 # 3. *Two learnability scores*: how far do other batches alone change the most critical weights?
 
@@ -91,10 +92,10 @@ claims = report.claims(
     ),
     report.Claim(
         "not_sizes",
-        f"The top {top:.0%} of weights hold more of the vulnerability score than of one with "
+        f"The top {top:.0%} of weights hold more of the vulnerability score than of the score with "
         "shuffled gradients",
-        fails=f"The top {top:.0%} of weights hold less of the vulnerability score than of one with "
-        "shuffled gradients",
+        fails=f"The top {top:.0%} of weights hold less of the vulnerability score than of the "
+        "score with shuffled gradients",
         quantity=f"{share_of_sum}: as measured minus with gradients shuffled",
         above=0.0,
         margin=0.05,
@@ -211,7 +212,7 @@ report.curves(
     diagonal=True,
     reference_label="all weights equal",
     title=f"The top {top:.0%} of weights hold {vulnerability_share.value:.0%} of the score, "
-    f"with gradients shuffled {np.mean(held_by('shuffled gradients', top)):.0%}",
+    f"and {np.mean(held_by('shuffled gradients', top)):.0%} with shuffled gradients",
     xlabel="share of the weights, largest scores first",
     ylabel="share of the score's sum",
 )

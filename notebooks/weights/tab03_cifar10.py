@@ -22,7 +22,8 @@
 #
 # **Controls.**
 #
-# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs.
+# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. This
+#    control decides whether the rewind matters, or a second training does the same.
 # 2. *The defence works*: a defence that does not lower the AUC of LiRA from scratch is not tested.
 #    The paper, too, claims a gain "only when the approaches can be effective against MIAs".
 

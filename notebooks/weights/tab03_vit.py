@@ -24,7 +24,8 @@
 #
 # 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. PAST
 #    without CWRF already is this control.
-# 2. *The defence works*: a defence that does not lower the AUC of LiRA without CWRF is not tested.
+# 2. *The defence works*: a defence that does not significantly lower the AUC of LiRA without CWRF
+#    is not tested.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
@@ -233,8 +234,8 @@ report.judge(
 # **Limits.** Each defence has one strength and one share of rewound weights; the paper chose the
 # share by a grid. The page `tab03_cifar10` judges HAMP and CCL, on convolutional networks. DP-SGD
 # is left out where the parameter `noise` is 0; no claim is about it. If the networks did not train
-# as required, or if a defence does not lower the AUC, a verdict is no evidence for or against the
-# paper. No control rewinds random weights; the page `fig07_text` has one.
+# as required, or if a defence does not significantly lower the AUC, a verdict is no evidence for or
+# against the paper. No control rewinds random weights; the page `fig07_text` has one.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

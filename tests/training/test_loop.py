@@ -137,7 +137,7 @@ def test_bf16_stays_near_and_keeps_float32_weights(net: Net, data: Resident) -> 
     full = trained(net, data)
     assert all(value.dtype in (torch.float32, torch.int64) for value in low.states["last"].values())
     assert not equal(low.states["last"], full.states["last"])
-    np.testing.assert_allclose(low.history["loss"], full.history["loss"], atol=0.1)
+    np.testing.assert_allclose(low.history["loss"], full.history["loss"], atol=0.2)
 
 
 def test_batches_keep_the_tail_but_no_single_sample() -> None:
