@@ -15,14 +15,15 @@
 # **Setup.** A network is trained with cross-entropy. Then a part of it is retrained with the
 # defence RelaxLoss, which keeps the loss near a target. This part is the last layer, fine-tuned or
 # *rewound* (first set back to its initial weights). Or it is the *risky stages*, always rewound:
-# stage 4 and the last layer. A claim that names no number of epochs is about the shorter retraining
-# of these stages. In the paper, the features of risky stages reveal which samples a
-# network has seen. Earlier layers are frozen. Shadow models go through the same steps. *Matched
-# AUC* means that test accuracies are compared where an attack has the same AUC.
+# stage 4 and the last layer. In the paper, the features of risky stages reveal which samples a
+# network has seen. Earlier layers are frozen. Risky stages are retrained for few epochs, like the
+# last layer, or for as many as ordinary training. A claim without a number of epochs means few.
+# Shadow models go through the same steps. *Matched AUC* means that test accuracies are compared
+# where an attack has the same AUC.
 #
 # **Controls.**
 #
-# 1. *Early stopping*: ordinary training of fewer epochs.
+# 1. *Early stopping* (decides the second answer): ordinary training of fewer epochs.
 # 2. *RelaxLoss from scratch*, compared with risky stages retrained for the same number of epochs.
 # 3. *No defence*: the risky stages are retrained with cross-entropy.
 
@@ -77,7 +78,7 @@ claims = report.claims(
         "Retraining the last layer alone leaves more than half of the confidence attack's leakage "
         "(AUC above 0.5)",
         quantity="AUC of the confidence attack: retrained last layer (fine-tuned or rewound, "
-        "whichever leaks less) minus half the leakage (the mean of 0.5 and ordinary training)",
+        "whichever leaks less) minus that of half the leakage (mean of 0.5 and ordinary training)",
         above=0.0,
         margin=0.02,
         paper="Fig. 12",
@@ -178,7 +179,7 @@ report.against_paper(
 # %% [markdown]
 # ## Test accuracy and AUC of each retraining
 # A network that lies lower and more to the right is better. The line joins epochs of ordinary
-# training.
+# training. The title is about matched AUC of RMIA.
 
 # %%
 line = [*comparison.checkpoints[ordinary], ordinary]
@@ -265,9 +266,10 @@ report.table(
 
 # %% [markdown]
 # **Limits.** RelaxLoss has one strength here; the page `fig13_tab06_defences_cifar100` has several.
-# RelaxLoss changes a network less in few epochs than in many. The risky stages have more weights
-# than the last layer; no other part of the same size is retrained. Checkpoints of early stopping
-# still have a high learning rate: a whole training of fewer epochs would be a stronger control.
+# In few epochs, RelaxLoss may not reach its target loss (see the table). The risky stages have
+# more weights than the last layer; no other part of the same size is retrained.
+# Checkpoints of early stopping still have a high learning rate: a whole training of
+# fewer epochs would be a stronger control.
 # Where an interval of the last table excludes 0, the line of early stopping is wrong by about that
 # difference. Retraining also needs the epochs of ordinary training.
 

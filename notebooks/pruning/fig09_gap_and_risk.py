@@ -116,7 +116,7 @@ claims = report.claims(
         above=0.0,
         margin=0.2,
         paper="Fig. 9 (a), (b)",
-        quote="due to the increased sensitivity gap (Figure 9b), the pruning still results in",
+        quote="due to the increased sensitivity gap (Figure 9b), the pruning still results in …",
         section="5.2.2",
         control=f"{halves}; the effect of the other two gaps is removed",
     ),
