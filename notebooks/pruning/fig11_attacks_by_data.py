@@ -17,7 +17,8 @@
 # Mentr are thresholds on the confidence in the true class and on a modified entropy. NNCls is a
 # fully connected network; its input is the posterior and the label. SAMIA is a network with
 # self-attention; its input also includes the sensitivity to small noise. BlindMI needs no shadow
-# models. Five equally good attacks would each be the most accurate on 20 % of the networks.
+# models. Five equally good attacks would each be the most accurate on 20 % of the networks. Where
+# SAMIA has fewer epochs than NNCls, the last table repeats the first answer with the same number.
 #
 # **Second question.** Do pruned networks leak more than networks after fine-tuning alone?
 #
@@ -25,7 +26,8 @@
 #
 # 1. *Fine-tuning alone* (decides the second question): the dense network is trained further, for
 #    as many epochs as the pruned networks, and nothing is pruned.
-# 2. *SAMIA on dense and pruned networks*. The paper attacks the dense network with Conf.
+# 2. *SAMIA on dense and pruned networks* (decides the last claim). The paper compares SAMIA on
+#    pruned networks with Conf on the dense network.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location
@@ -124,7 +126,8 @@ claims
 # %% [markdown]
 # ## Attack accuracy by sparsity (Fig. 11)
 # Points are means over targets; the dotted line is SAMIA on the dense network. The title counts
-# networks one by one: a network counts if no other attack is more accurate on it than SAMIA.
+# networks one by one: a network counts if no other attack is more accurate on it than SAMIA. n
+# counts targets; each gives one pruned network for each sparsity.
 
 # %%
 study = recipe.PruningStudy(
@@ -223,8 +226,8 @@ report.judge(
 # %% [markdown]
 # ## Robustness: SAMIA trained for as long as NNCls
 # SAMIA has `attack_epochs` epochs and NNCls `net_epochs`; in the paper both have the same number.
-# The second row gives SAMIA the epochs of NNCls. The verdicts use the first row; the first claim
-# would be undecided for a row whose last interval contains .5.
+# The second row gives SAMIA the epochs of NNCls. The verdicts use the first row. By the rule of the
+# first claim, a row is undecided if its last interval contains .5.
 
 # %%
 rows = []

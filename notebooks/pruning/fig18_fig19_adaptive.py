@@ -23,9 +23,9 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second question): Base after fewer epochs, before or after
-#    pruning. The test accuracy with PPB is compared with that of Base stopped where LiRA has the
-#    same AUC (*at matched AUC*).
+# 1. *Early stopping* (decides the second question): Base trained for fewer epochs before pruning,
+#    or fine-tuned for fewer after it. The test accuracy with PPB is compared with that of Base
+#    stopped where LiRA has the same AUC (*at matched AUC*).
 # 2. *AUC* (decides the claims about ADV): the attack accuracy depends on the attack's threshold,
 #    the AUC does not.
 
@@ -92,7 +92,8 @@ claims = report.claims(
         "best_for_filters",
         f"For {' and '.join(filter_pruners)}, adaptive SAMIA has a lower AUC with PPB than with "
         "ADV",
-        quantity="AUC of adaptive SAMIA: PPB minus ADV; with two pruners, the higher difference",
+        quantity="AUC of adaptive SAMIA: PPB minus ADV"
+        + (", the higher of two pruners' differences" if len(filter_pruners) > 1 else ""),
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -260,7 +261,7 @@ report.judge(
 # **Limits.** All targets draw their members from the same half of the pool, and each defence has
 # one set of shadow models. The attacker also knows the weight of the penalty, which a real attacker
 # has to guess. One weight of each defence is tried. PPB is compared with early stopping for one
-# pruner, L1 unstructured.
+# pruner, L1 unstructured. Where a claim names L1 structured alone, L2 structured is not tried.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -11,11 +11,12 @@
 #
 # **Question.** WeMem (Shang et al. 2025), slide on time: its sliding window (*RSW*) "reduces the
 # amount of training data in each epoch, speeding up the iterative fine-tuning process". The summary
-# says that WeMem outperforms five existing defences in time.
+# says that WeMem outperforms five existing defences in time; we have at most four of other papers.
 #
-# **Setup.** The slides measure seconds. We count operations of forward and backward passes over
-# five rounds of pruning, relative to *Base* (no defence). The training before the first round is
-# the same for all and does not count. Operations are computed from the recipes, so they do not
+# **Setup.** The slides measure seconds. We count operations of forward and backward passes in a
+# round of pruning (the median of five rounds), relative to *Base* (no defence). Scores are paid for
+# once: each round bears a fifth of their cost. The training before the first round is the same for
+# all and does not count. Operations are computed from the recipes, so they do not
 # vary between networks (n counts networks). The table has our seconds, too.
 #
 # **Controls.**
@@ -23,8 +24,8 @@
 # 1. *Cost of the memorization scores*, in both answers above. RSW needs scores, and scores need
 #    networks. We train 32. The published scores seem to come from five, each on a fifth of the
 #    members.
-# 2. *Uniform sampling, same visits* (in the table): so few epochs on all members that the total
-#    number of visits is about that under RSW. No claim tests it.
+# 2. *Uniform sampling, same visits* (in the table): Base with fewer epochs. A round visits about as
+#    many members in total as under RSW. No claim tests it.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -283,10 +284,10 @@ report.judge(
 # %% [markdown]
 # **Limits.** Operations count only passes through a network. They leave out a penalty's own steps
 # and the overhead of small batches, which take much of the time on small networks. One defender
-# pays for all 32 score networks, which train on the whole pool; on the target's members alone they
-# cost less (see the table). This page trains no five networks on a fifth each, so their scores are
-# not tested. Our DP-SGD is not the published one. It has few networks, so that its seconds are
-# imprecise and the claim that includes it has a smaller n.
+# pays for all 32 score networks, which draw their samples from the whole pool; drawn from the
+# target's members alone they cost less (see the table). This page trains no five networks on a
+# fifth each, so their scores are not tested. Our DP-SGD is not the published one. It has few
+# networks, so that its seconds are imprecise and the claim that includes it has a smaller n.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)
