@@ -100,7 +100,8 @@ def test_a_frozen_front_stays_while_the_rest_learns(
     """
     data = images(side=16)
     members = torch.arange(24)
-    schedule = Schedule(2, batch=8, lr=0.02, weight_decay=0.1)
+    # At a high rate, a deep, thin network amplifies what batches of another size round.
+    schedule = Schedule(2, batch=8, lr=0.005, weight_decay=0.1)
     first = fit(build(model, 1, 3, 0, 16), data, members, schedule, seed=0, wanted=("init",)).states
     start = rewind(first["last"], first["init"], place)
     frozen = freeze(start, place)
@@ -119,8 +120,7 @@ def test_a_frozen_front_stays_while_the_rest_learns(
             assert torch.equal(value, first["last"][name]), name
         else:
             assert not torch.equal(value, first["init"][name]), name
-        # a deep, thin network amplifies what batches of another size round
-        torch.testing.assert_close(value, ends[1][name], rtol=1e-3, atol=1e-3)
+        torch.testing.assert_close(value, ends[1][name], rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(

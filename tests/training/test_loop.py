@@ -1,6 +1,7 @@
 """The loop against a plain one, and its promises: same bits, frozen is frozen, best on dev."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,11 +134,12 @@ def test_at_the_end_of_an_epoch_the_network_may_be_read(net: Net, data: Resident
 
 
 def test_bf16_stays_near_and_keeps_float32_weights(net: Net, data: Resident) -> None:
-    low = trained(net, data, precision="bf16")
-    full = trained(net, data)
+    gentle = replace(SHORT, lr=0.01)  # a high rate amplifies what is rounded
+    low = trained(net, data, schedule=gentle, precision="bf16")
+    full = trained(net, data, schedule=gentle)
     assert all(value.dtype in (torch.float32, torch.int64) for value in low.states["last"].values())
     assert not equal(low.states["last"], full.states["last"])
-    np.testing.assert_allclose(low.history["loss"], full.history["loss"], atol=0.2)
+    np.testing.assert_allclose(low.history["loss"], full.history["loss"], atol=0.1)
 
 
 def test_batches_keep_the_tail_but_no_single_sample() -> None:
