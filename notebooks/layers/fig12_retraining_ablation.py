@@ -17,7 +17,7 @@
 # *rewound* (first set back to its initial weights). Or it is the *risky stages*, always rewound:
 # stage 4 and the last layer. In the paper, the features of risky stages reveal which samples a
 # network has seen. Earlier layers are frozen. Risky stages are retrained for few epochs, like the
-# last layer, or for as many as ordinary training. A claim without a number of epochs means few.
+# last layer, or for the epochs of ordinary training. A claim without a number of epochs means few.
 # Shadow models go through the same steps. *Matched AUC* means that test accuracies are compared
 # where an attack has the same AUC.
 #

@@ -24,7 +24,7 @@
 #
 # 1. *Fine-tuning alone* (each pruned network is compared with it): the dense network is trained
 #    for the same number of additional epochs, and nothing is pruned.
-# 2. *Random weights*: as many weights of each layer are removed as with L1 unstructured pruning,
+# 2. *Random weights*: the number removed in each layer is that of L1 unstructured pruning,
 #    chosen at random.
 
 # %% tags=["parameters"]

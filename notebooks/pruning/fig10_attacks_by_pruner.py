@@ -67,7 +67,7 @@ from leak_atlas.recipe import PRUNERS, PRUNING_NET
 low = min(sparsities)
 baselines = ("Conf", "Mentr", "NNCls", "BlindMI")  # of Fig. 10
 without_attention = "SAMIA without attention"
-longer = "SAMIA, as many epochs as NNCls"
+longer = "SAMIA, epochs of NNCls"
 mean_low = f"attack accuracy at {low:.0%} sparsity, mean over four pruners"
 same = "the same networks and shadow models; paired over targets"
 claims = report.claims(
@@ -262,7 +262,7 @@ member_accuracies = [
 
 # %%
 as_long = comparison.most_accurate(longer, baselines, [one_setting])
-fair = report.listed({f"{of_one_pruner}, with as many epochs ({net_epochs}) as NNCls": as_long})
+fair = report.listed({f"{of_one_pruner}, with the epochs of NNCls ({net_epochs})": as_long})
 report.judge(
     claims,
     notes={"highest": fair},

@@ -25,7 +25,7 @@
 # **Controls.**
 #
 # 1. *Fine-tuning alone* (decides the second question): the dense network is trained further, for
-#    as many epochs as the pruned networks, and nothing is pruned.
+#    the epochs of the pruned networks, and nothing is pruned.
 # 2. *SAMIA on dense and pruned networks* (decides the last claim). The paper compares SAMIA on
 #    pruned networks with Conf on the dense network.
 
@@ -59,7 +59,7 @@ from leak_atlas import lab, recipe, report
 
 lowest = min(sparsities)
 pruner, tuned = "L1 unstructured", "fine-tuned dense"
-longer = "SAMIA, as many epochs as NNCls"
+longer = "SAMIA, epochs of NNCls"
 baselines = ("Conf", "Mentr", "NNCls", "BlindMI")
 claims = report.claims(
     report.Claim(

@@ -27,7 +27,7 @@
 # **Controls.**
 #
 # 1. *Fine-tuning alone* (decides the first question): the dense network is trained further, for
-#    as many epochs as the pruned networks, and nothing is pruned.
+#    the epochs of the pruned networks, and nothing is pruned.
 # 2. *A second seed* (decides the second question): dense networks with the same members, but
 #    another initialisation and order of batches. They show how much exposures agree without
 #    pruning.

@@ -24,7 +24,7 @@
 #
 # 1. *The same number of visits* decides whether the window does more than less training. There are
 #    two such networks: a window in random order, and *uniform sampling* (fewer epochs on all
-#    members). The random order leaves out as many members, chosen at random.
+#    members). The random order leaves out the same number of members, at random.
 # 2. *Early stopping* decides whether the window is worth its cost. The network without a window
 #    (*Base*) is stopped where LiRA has the same AUC on both (*matched AUC*).
 
