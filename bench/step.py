@@ -31,11 +31,12 @@ from leak_atlas.training.loop import fit
 IMAGES, REPEATS = 384, 5
 
 
-def matrix_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16 matrices (Intel's AMX), and may do so here."""
+def fast_bfloat16() -> bool:
+    """Whether this processor multiplies bfloat16 faster than float32, and may do so here."""
     facts = Path("/proc/cpuinfo")
-    may = os.environ.get(ARITHMETIC) == "native"
-    return may and facts.is_file() and "amx_bf16" in facts.read_text()
+    if os.environ.get(ARITHMETIC) != "native" or not facts.is_file():
+        return False
+    return any(name in facts.read_text() for name in ("amx_bf16", "avx512_bf16"))
 
 
 def thin(depth: int) -> Net:
@@ -81,9 +82,9 @@ def main() -> dict[str, Ratio]:
             return total, right
 
         for precision, required in (("fp32", 1.25), ("bf16", 2.2)):
-            if precision == "bf16" and not matrix_bfloat16():
+            if precision == "bf16" and not fast_bfloat16():
                 print(
-                    f"training step, {name} bf16: not measured: needs AMX and {ARITHMETIC}=native"
+                    f"training step, {name} bf16: not measured: needs AMX or AVX512_BF16, and {ARITHMETIC}=native"
                 )
                 continue
             net = thin(depth).to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
