@@ -283,11 +283,17 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Operations count only passes through a network. They leave out a penalty's own steps
-# and the overhead of small batches, which take much of the time on small networks. One defender
-# pays for all 32 score networks, which draw their samples from the whole pool; drawn from the
-# target's members alone they cost less (see the table). This page trains no five networks on a
-# fifth each, so their scores are not tested. Our DP-SGD is not the published one. It has few
-# networks, so that its seconds are imprecise and the claim that includes it has a smaller n.
+# and the overhead of small batches, which take much of the time on small networks. Seconds depend
+# on what else the machine does at that time. In a separate run of the profile `quick`, in which
+# trainings of both took turns, RSW and SWMR took equal seconds: .33 of Base's.
+#
+# One defender pays for all 32 score networks, which draw their samples from the whole pool; drawn
+# from the target's members alone they cost less (see the table). This page trains no five networks
+# on a fifth each, so their scores are not tested.
+#
+# Our DP-SGD is not the published one. It has few networks, so that its seconds are imprecise and
+# the claim that includes it has a smaller n. With `noise = 0` it is left out: DP-SGD cannot train
+# networks with BatchNorm.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)
