@@ -151,7 +151,7 @@ def glosses(folder: Path) -> str:
     return "".join(lines)
 
 
-def main() -> None:
+def make() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--fashion", type=Path, help="folder with Fashion-MNIST's four idx files")
     parser.add_argument("--wordnet", type=Path, help="folder with WordNet 3.0's data.noun")
@@ -165,4 +165,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    make()

@@ -142,7 +142,7 @@ def measured(width: int, low: bool) -> None:
         print(f"  {event.key}: {share:.0f} %, {spent:.1f} ms; at the peak {least:.1f} ms")
 
 
-def main(widths: list[int]) -> None:
+def show(widths: list[int]) -> None:
     """Each arithmetic in a process of its own: libraries read it when they start."""
     for width in widths:
         for arithmetic, low in (("", False), ("native", False), ("native", True)):
@@ -159,4 +159,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         measured(int(sys.argv[2]), bool(int(sys.argv[3])))
     else:
-        main(list(map(int, sys.argv[1:])) or [16])
+        show(list(map(int, sys.argv[1:])) or [16])

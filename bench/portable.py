@@ -51,7 +51,7 @@ def digests(name: str) -> dict[str, str]:
     return {kind: digest.hexdigest()[:16] for kind, digest in kinds.items()}
 
 
-def main(names: Iterable[str], write: bool) -> bool:
+def compared(names: Iterable[str], write: bool) -> bool:
     """Prints each notebook's kinds that differ; whether all are equal."""
     expected = {} if write else json.loads(TABLE.read_text())
     measured = {}
@@ -68,4 +68,4 @@ def main(names: Iterable[str], write: bool) -> bool:
 
 if __name__ == "__main__":
     chosen = [word for word in sys.argv[1:] if word != "--write"]
-    sys.exit(0 if main(chosen, "--write" in sys.argv) or "--write" in sys.argv else 1)
+    sys.exit(0 if compared(chosen, "--write" in sys.argv) or "--write" in sys.argv else 1)

@@ -1,9 +1,11 @@
 """What benchmarks count and compare is what they say."""
 
+import ast
 import json
 import operator
 from pathlib import Path
 
+import bench
 import pytest
 from bench import compare, where, workers
 from bench.coverage import required
@@ -12,6 +14,16 @@ from leak_atlas.engine import store
 from leak_atlas.recipe import At, Data, Model, RandomHalves, Schedule, Setup, Signals
 
 BITS = Setup(Data("digits-bits"), RandomHalves(200), Model("fc", 8), Schedule(2), 4).trained()
+
+
+def test_each_main_of_a_benchmark_runs_alone_and_returns_ratios() -> None:
+    """`python -m bench` calls each module's `main()` and joins what they return."""
+    for path in Path(bench.__path__[0]).glob("[!_]*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and node.name == "main":
+                assert len(node.args.args) == len(node.args.defaults), path.name
+                returned = ast.unparse(node.returns) if node.returns else ""
+                assert returned.startswith("dict[str, "), path.name
 
 
 def test_jobs_that_end_alike_are_counted_apart(
