@@ -182,14 +182,17 @@ for defence in defences:
 signs = {d: report.effect(gain[d, "confidence"], "higher", "lower") for d in defences}
 higher = [d for d, sign in signs.items() if sign == "higher"]
 lower = [d for d, sign in signs.items() if sign == "lower"]
-for_which = " and ".join(higher) or "neither defence"
-but_lower = f", lowers it for {' and '.join(lower)}" if lower else ""
+changes = []
+for verb, names in (("raises", higher), ("lowers", lower)):
+    if names:
+        changes.append(f"significantly {verb} accuracy for {' and '.join(names)}")
+changed = ", ".join(changes) or "does not significantly change accuracy"
 report.tradeoff(
     plane,
     reference=None,
     xlabel="test accuracy",
     ylabel="AUC of the confidence attack",
-    title=f"PPTP significantly raises accuracy at matched AUC for {for_which}{but_lower}",
+    title=f"At matched AUC, PPTP {changed}",
 )
 
 # %% [markdown]

@@ -203,6 +203,7 @@ small = {name: (name, percent(smallest)) for name in (a1, a2, a3)}
 drops = [comparison.accuracy_difference(small[a1], small[other]) for other in (a2, a3)]
 crash = audit.largest(drops)
 change_norms_kept = comparison.accuracy_difference(norms_kept, small[a3])
+cost_norms_kept = round(-100 * change_norms_kept.value)  # points
 report.profile(
     rows,
     "r",
@@ -210,7 +211,7 @@ report.profile(
     reference=comparison.accuracy(scratch).value,
     reference_label=scratch,
     title=f"Removing {percent(smallest)} of the weights costs {-100 * crash.value:.0f} points, "
-    f"or {-100 * change_norms_kept.value:.0f} if norm weights stay",
+    f"or {cost_norms_kept if cost_norms_kept > 0 else 'none'} if norm weights stay",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )
