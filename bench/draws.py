@@ -36,31 +36,31 @@ def claims(run: Path, notebook: str) -> Claims:
 
 
 def pooled(draws: list[Claims]) -> list[str]:
-    """A line for each claim that all draws have: its mean over the draws, and what each said."""
-    lines = []
-    for name in draws[0]:
+    """A row of a table for each claim that all draws have: its mean over them, and what each said."""
+    rows = [
+        "| claim | measured, and holds if | mean over draws | deviation; half-width | verdicts |"
+    ]
+    rows.append("| --- | --- | --- | --- | --- |")
+    for name, first in draws[0].items():
         each = [draw[name] for draw in draws if name in draw]
         if len(each) < len(draws):
             continue
         values = [claim["value"] for claim in each]
         together = audit.mean_ci(values)
-        halves = mean((claim["high"] - claim["low"]) / 2 for claim in each)
+        half = mean((claim["high"] - claim["low"]) / 2 for claim in each)
         verdicts = Counter(claim["verdict"] for claim in each)
         said = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.most_common())
-        lines.append(
-            f"{name}: {together.value:.4f} [{together.low:.4f}, {together.high:.4f}] over "
-            f"{len(each)} draws (standard deviation {stdev(values):.4f}, half-width in a draw "
-            f"{halves:.4f}); {said}"
-        )
-    return lines
+        interval = f"{together.value:.3f} [{together.low:.3f}, {together.high:.3f}]"
+        scatter = f"{stdev(values):.3f}; {half:.3f}"
+        rows.append(f"| {first['text']} | {first['rule']} | {interval} | {scatter} | {said} |")
+    return rows
 
 
 def show(notebook: str, patterns: list[str]) -> None:
-    """Prints the lines of a notebook."""
+    """Prints the table of a notebook."""
     folders = sorted(folder for pattern in patterns for folder in glob.glob(pattern))
-    there = [Path(folder) for folder in folders]
-    for line in pooled([claims(run, notebook) for run in there]):
-        print(line)
+    draws = [claims(Path(folder), notebook) for folder in folders]
+    print(f"{notebook}, {len(draws)} draws:\n", *pooled(draws), sep="\n")
 
 
 if __name__ == "__main__":

@@ -261,7 +261,7 @@ report.judge(
 # **Limits.** In `quick` half of the test samples are misclassified. The data are definitions of
 # eight words, not DBpedia, the paper's data. Each defence has one strength and one share of rewound
 # weights: our copy of the paper's text lacks the paper's values. No control freezes weights without
-# rewinding them.
+# rewinding them. The intervals describe one draw of the definitions; `docs/draws.md` pools twelve.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
