@@ -29,9 +29,12 @@ def claims(run: Path, notebook: str) -> Claims:
     reports = run / "results.json"
     if reports.is_file():
         entries = json.loads(reports.read_text())
-        found = next(entry["claims"] for entry in entries if entry["notebook"] == notebook)
+        found = [claim for one in entries if one["notebook"] == notebook for claim in one["claims"]]
     else:
-        found = json.loads((run / f"{notebook}.claims.json").read_text())
+        path = run / f"{notebook}.claims.json"
+        if not path.is_file():
+            raise SystemExit(f"{path} is not there: name the notebook with its folder")
+        found = json.loads(path.read_text())
     return {claim["name"]: claim for claim in found}
 
 
@@ -59,6 +62,8 @@ def pooled(draws: list[Claims]) -> list[str]:
 def show(notebook: str, patterns: list[str]) -> None:
     """Prints the table of a notebook."""
     folders = sorted(folder for pattern in patterns for folder in glob.glob(pattern))
+    if len(folders) < 2:
+        raise SystemExit(f"two runs or more are needed, {patterns} name {len(folders)}")
     draws = [claims(Path(folder), notebook) for folder in folders]
     print(f"{notebook}, {len(draws)} draws:\n", *pooled(draws), sep="\n")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import bench
 import pytest
-from bench import compare, where, workers
+from bench import compare, draws, where, workers
 from bench.coverage import required
 
 from leak_atlas.engine import store
@@ -79,3 +79,22 @@ def test_two_runs_are_compared_claim_by_claim(tmp_path: Path) -> None:
     assert "1 of 2 claims have the same numbers" in text
     assert "1 verdicts change; 0 of them" in text
     assert "| layers/one: moved | undecided: 0.050 [−0.050, 0.150] | holds: 0.200" in text
+
+
+def test_draws_are_pooled_by_their_own_scatter() -> None:
+    def draw(value: float, verdict: str) -> draws.Claims:
+        claim = {"text": "it rises", "rule": "rise > 0", "value": value, "verdict": verdict}
+        return {"rises": claim | {"low": value - 0.4, "high": value + 0.4}}
+
+    *_, row = draws.pooled([draw(0.1, "undecided"), draw(0.2, "undecided"), draw(0.3, "holds")])
+    # Student's t with two degrees of freedom: 4.3027 * 0.1 / sqrt(3) = 0.2484
+    assert "0.200 [-0.048, 0.448]" in row
+    assert "0.100; 0.400" in row
+    assert "2 undecided, 1 holds" in row
+
+
+def test_draws_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="two runs or more"):
+        draws.show("weights/fig07_text", [str(tmp_path / "none*")])
+    with pytest.raises(SystemExit, match="is not there"):
+        draws.claims(tmp_path, "fig07")
