@@ -158,7 +158,7 @@ def test_without_judges_there_is_no_difficulty(app: Instrument) -> None:
 
 
 def test_rates_of_each_epoch_are_exported(app: Instrument) -> None:
-    (table,) = app.of.tables(app.state, app.rows).values()
+    (table,) = app.of.tables(app.rows).values()
     assert len(table) == POOL * len(EPOCHS) and {"sample", "epoch", "FPR", "TPR"} < {*table}
 
 

@@ -124,7 +124,7 @@ class Description(ABC):
         """For each entry of the site's menu, the choices that it changes."""
         return {"as in the notebook": {}}
 
-    def tables(self, state: State, rows: Rows) -> dict[str, pd.DataFrame]:
+    def tables(self, rows: Rows) -> dict[str, pd.DataFrame]:
         """What is exported, by file name: the first data set, of its lists only `exploded`."""
         import pandas as pd
 

@@ -228,7 +228,7 @@ class Instrument(widgets.VBox):
         return bundle
 
     def _export(self, _: Any) -> None:
-        tables = self.of.tables(self.state, self.rows)
+        tables = self.of.tables(self.rows)
         shown = []
         for name, table in tables.items():
             address = _address(table)
