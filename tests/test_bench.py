@@ -86,15 +86,18 @@ def test_draws_are_pooled_by_their_own_scatter() -> None:
         claim = {"text": "it rises", "rule": "rise > 0", "value": value, "verdict": verdict}
         return {"rises": claim | {"low": value - 0.4, "high": value + 0.4}}
 
-    *_, row = draws.pooled([draw(0.1, "undecided"), draw(0.2, "undecided"), draw(0.3, "holds")])
+    *_, row = draws.pooled(draw(0.1, "undecided"), [draw(0.2, "undecided"), draw(0.3, "holds")])
     # Student's t with two degrees of freedom: 4.3027 * 0.1 / sqrt(3) = 0.2484
-    assert "0.200 [-0.048, 0.448]" in row
+    assert "0.200 [−0.048, 0.448]" in row
     assert "0.100; 0.400" in row
     assert "2 undecided, 1 holds" in row
 
 
-def test_draws_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="two runs or more"):
-        draws.show("weights/fig07_text", [str(tmp_path / "none*")])
-    with pytest.raises(SystemExit, match="is not there"):
-        draws.claims(tmp_path, "fig07")
+def test_the_tables_of_draws_are_those_of_the_kept_and_published_claims() -> None:
+    document = draws.DOCUMENT.read_text()
+    assert draws.renewed(document) == document, "python -m bench.draws makes them anew"
+
+
+def test_a_run_without_claims_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="no page with claims"):
+        draws.keep("113", tmp_path)
