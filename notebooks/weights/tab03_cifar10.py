@@ -14,18 +14,22 @@
 #
 # **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It rewinds and freezes
 # the 5 % of the weights with the highest *vulnerability score*: |gradient × weight|, summed over
-# updates that fit members and forget non-members. It retrains the others with a defence: RelaxLoss
-# (keeps the loss near a target), CCL (adds a concave term to the loss) or HAMP (rewards outputs of
-# high entropy). *From scratch*: the defence alone, in one training, for fewer epochs than CWRF's
-# two trainings. Shadow models go through the same trainings as their target. The leak is the AUC of
-# the attack LiRA.
+# updates that fit members and forget non-members. It retrains the other weights with a defence:
+# RelaxLoss (keeps the loss near a target), CCL (adds a concave term to the loss) or HAMP (rewards
+# outputs of high entropy). *From scratch*: the defence alone, in one training. It has fewer epochs
+# than CWRF's two trainings together; the table below has the numbers. Shadow models go through the
+# same trainings as their target. The leak is the AUC of the attack LiRA (online, with one variance
+# for all samples).
 #
 # **Controls.**
 #
 # 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. This
-#    control decides whether the rewind matters, or a second training does the same.
-# 2. *The defence works*: a defence that does not lower the AUC of LiRA from scratch is not tested.
-#    The paper, too, claims a gain "only when the approaches can be effective against MIAs".
+#    control decides whether rewinding and freezing matter, or a second training does the same. It
+#    does not test which weights are chosen.
+# 2. *The defences work*: trained from scratch, RelaxLoss and CCL have a lower mean AUC of LiRA than
+#    networks without a defence. HAMP is tested alone.
+# 3. *The rewind acts*: the accuracy on members falls right after it. The paper reports
+#    "random-guess-level utility" there (section 4.3).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
@@ -108,7 +112,7 @@ claims = report.claims(
     ),
     report.Claim(
         "rmia",
-        "CWRF raises the AUC of RMIA on RelaxLoss by less than .02, or lowers it",
+        "CWRF does not raise the AUC of RMIA on RelaxLoss by .02 or more",
         quantity="AUC of RMIA on RelaxLoss: inside CWRF minus from scratch",
         below=0.02,
         margin=0.02,
@@ -158,8 +162,7 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## What CWRF changes (Tab. 3)
-# Each defence inside CWRF minus the same defence from scratch. HAMP is drawn only where it lowers
-# the AUC of LiRA from scratch.
+# Each defence inside CWRF minus the same defence from scratch.
 
 # %%
 printed = {  # Tab. 3, ResNet18: the number from scratch, the number inside CWRF
@@ -173,15 +176,8 @@ printed = {  # Tab. 3, ResNet18: the number from scratch, the number inside CWRF
     ("HAMP", "AUC of LiRA"): (0.7971, 0.7796),
     ("HAMP", "AUC of RMIA"): (0.8007, 0.8026),
 }
-lowered_by = {}  # AUC of LiRA without a defence minus that of each defence from scratch
-for defence in defences:
-    lowered_by[defence] = comparison.contrast(plain, (defence, scratch), "LiRA")
-
-# %%
 rows = []
 for (defence, number), (paper_scratch, paper_inside) in printed.items():
-    if defence == "HAMP" and lowered_by[defence].low <= 0:
-        continue
     attack = number.removeprefix("AUC of ")  # or "test accuracy", which needs no attack
     metric = "auc" if attack in comparison.attackers else attack
     change = comparison.contrast((defence, inside), (defence, scratch), attack, metric)
@@ -200,11 +196,17 @@ def change_of(other, number):
 
 
 leak = change_of(scratch, "auc")
+undefended = [(plain, "LiRA") for _ in averaged]
+defended = [((defence, scratch), "LiRA") for defence in averaged]
+lowered = comparison.mean_contrast(undefended, defended, "auc")
+lowered_by_hamp = comparison.contrast(plain, ("HAMP", scratch), "LiRA")
+
+# %%
 words = "significantly raises", "significantly lowers", "does not significantly change"
 phrases = []
 for defence in averaged:
     change = comparison.contrast((defence, inside), (defence, scratch), "LiRA")
-    subject = "that" if phrases else "LiRA's AUC"
+    subject = "it" if phrases else "LiRA's AUC"
     phrases.append(f"{report.effect(change, *words)} {subject} on {defence}")
 report.against_paper(
     rows,
@@ -216,18 +218,23 @@ report.against_paper(
 )
 
 # %%
+tpr = audit.tpr_label(0.001, pool // 2)
 rows = []
 for variant in variants:
     row = {"network": audit.described(variant)}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of LiRA"] = comparison.estimate(variant, "LiRA")
+    row[f"{tpr} of LiRA"] = comparison.estimate(variant, "LiRA", "tpr@0.001")
     row["AUC of RMIA"] = comparison.estimate(variant, "RMIA")
     rows.append(row)
 right_after = [float(comparison.results[network]["accuracy_member"]) for network in rewound]
-caption = f"Mean over {shadows} targets; {100 * r:g} % of the weights are rewound"
-rewind_text = f"Member accuracy right after the rewind: {audit.mean_ci(right_after)}"
-report.table(rows, caption=f"{caption}. {rewind_text}", fold="Accuracy and AUC")
+attack_text = f"Mean over {shadows} targets, each attacked with {shadows - 2} shadow models"
+epochs_text = f"Epochs: {epochs} from scratch, {epochs} + {retrain_epochs} in the other rows"
+rewind_text = f"{100 * r:g} % of the weights are rewound"
+right_after_text = f"member accuracy right after that: {audit.mean_ci(right_after)}"
+caption = f"{attack_text}. {epochs_text}. {rewind_text}; {right_after_text}"
+report.table(rows, caption=caption, fold="Accuracy, AUC and TPR")
 
 # %% [markdown]
 # ## Verdicts
@@ -235,11 +242,10 @@ report.table(rows, caption=f"{caption}. {rewind_text}", fold="Accuracy and AUC")
 # %%
 fall = audit.paired_difference(comparison.members[plain], right_after)
 manipulation_checks = {"accuracy on members falls right after the rewind": fall}
-checks = {name: dict(manipulation_checks) for name in ("less_leak", "rewinding", "hamp", "rmia")}
-for defence in averaged:
-    works = f"{defence} from scratch lowers the AUC of LiRA"
-    checks["less_leak"][works] = checks["rewinding"][works] = lowered_by[defence]
-checks["hamp"]["HAMP from scratch lowers the AUC of LiRA"] = lowered_by["HAMP"]
+checks = {claim.name: dict(manipulation_checks) for claim in claims}
+for name in ("less_leak", "rewinding"):
+    checks[name]["RelaxLoss and CCL from scratch lower the mean AUC of LiRA"] = lowered
+checks["hamp"]["HAMP from scratch lowers the AUC of LiRA"] = lowered_by_hamp
 relaxloss = ("RelaxLoss", inside), ("RelaxLoss", scratch)
 
 # %%
@@ -258,11 +264,12 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The headlines are on the mean of RelaxLoss and CCL; the figure shows each defence.
-# Each defence has one strength and one share of rewound weights. The paper chose the share by a
-# grid; the page `fig08_tradeoff_curve` varies strength and share for RelaxLoss. A lower leak can
-# come with a lower accuracy: `fig08_tradeoff_curve` compares accuracies at matched AUC. No control
-# rewinds random weights; the page `fig07_text` has one.
+# **Limits.** The headlines are on the mean of RelaxLoss and CCL; a lower mean does not show that
+# each defence leaks less. They are on the AUC; the table has the TPR at 0.1 % FPR, too. Each
+# defence has one strength and one share of rewound weights. The paper chose the share by a grid;
+# the page `fig08_tradeoff_curve` varies strength and share for RelaxLoss. A lower leak can come
+# with a lower accuracy: `fig08_tradeoff_curve` compares accuracies at matched AUC, in some profiles
+# on other data. No control rewinds random weights; the page `fig07_text` has one, on text.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
