@@ -22,7 +22,8 @@
 #
 # **Controls.**
 #
-# 1. *Other networks*: two measures are compared on different networks, so they share no errors.
+# 1. *Other networks*: two measures are compared on different networks, or on different halves of
+#    them, so they share no errors.
 # 2. *Difficulty*: samples are also ranked within strata of equal difficulty.
 # 3. *Class*: samples are also ranked within their class.
 
@@ -172,9 +173,9 @@ comparison = lab.compare(
 # ## Rank correlations of all measures
 # *Difficulty* is the error of networks that did not train on the sample. These networks, the
 # *judges*, also give the memorization score and are never attacked. *Distance* compares M_all,
-# which trains on all samples, with M_h1, which trains on half of them. *Epoch of encoding* is when
-# a sample first has half of its final exposure by LiRA. A measure is left out if two halves of the
-# networks do not agree on it.
+# which trains on all samples, with M_h1, which trains on half of them. *Epoch of encoding* is the
+# first epoch at which a sample has half of its final exposure by LiRA. The figure leaves out a
+# correlation if two halves of the networks do not agree on one of its measures.
 
 # %%
 results = comparison.results
@@ -237,7 +238,8 @@ by_score = overall.of(lira, score)
 report.against_paper(
     reliable,
     hue="ranks",
-    title=f"LiRA and the memorization score have a rank correlation of {by_score.value:.2f}",
+    title=f"LiRA and the memorization score have a rank correlation of {by_score.value:.2f}, "
+    "corrected for errors",
     xlabel="rank correlation with exposure by LiRA, corrected for errors",
 )
 
@@ -250,14 +252,15 @@ for name in names:
     rows.append(row)
 report.table(
     rows,
-    caption="Rank correlations, corrected for errors; reliability is not corrected",
+    caption="Rank correlations, corrected for errors, so they may exceed 1; reliability is not "
+    "corrected",
     fold="Correlations of all measures",
 )
 
 # %% [markdown]
 # ## Which signal predicts the final exposure early, and at what cost?
-# LiRA gives the final exposure on one half of the networks; no signal uses this half. These
-# correlations are not corrected for errors.
+# One half of the networks gives the final exposure by LiRA. The signals come from other networks.
+# These correlations are not corrected for errors.
 
 # %%
 moments = [*looks, epochs]
@@ -312,7 +315,8 @@ report.curves(
 # %%
 report.table(
     rows,
-    caption="Cost: samples visited, as a multiple of one ordinary training",
+    caption="Cost: samples visited, as a multiple of one ordinary training. A judge trains for "
+    f"{score_epochs} epochs, so its last epoch is compared with LiRA's last",
     fold="Signals, epochs and costs",
 )
 
@@ -328,6 +332,7 @@ report.judge(
     beyond_difficulty=in_stratum.of(lira, last_stage),
     encoded_early=overall.of(lira, encoding),
     loss_predicts=beyond,
+    notes={"features": report.listed({"at equal difficulty": in_stratum.of(lira, last_stage)})},
     checks={claim.name: agree for claim in claims},
     regime={
         "member accuracy": comparison.estimate("networks", "", "member accuracy"),
@@ -337,7 +342,7 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The intervals cover the choice of samples and each sample's own errors, not errors
-# that a network makes on all samples together. A network is nearly always right about a sample that
+# that one network shares over all samples. A network is nearly always right about a sample that
 # it trains on, so the memorization score is nearly the difficulty. M_all trains on twice the number
 # of samples of an attacked network. A judge trains for fewer epochs than an attacked network.
 

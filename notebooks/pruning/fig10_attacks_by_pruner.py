@@ -12,18 +12,19 @@
 # **The paper.** Yuan & Zhang (2022), Fig. 10: "SAMIA achieves the highest attack accuracy in most
 # cases compared with baseline attacks" (section 5.2.4).
 #
-# **Setup.** SAMIA is an attack network with self-attention; its input is a sample's posterior, its
-# sensitivity to small noise, and its label. NNCls is a fully connected attack network; its input is
-# the posterior and the label. Conf and Mentr are thresholds on the confidence in the true class and
-# on a modified entropy. These four learn from the same shadow models; BlindMI needs none.
+# **Setup.** SAMIA is an attack network with self-attention; its input is a sample's posterior, the
+# sensitivity of this posterior to small noise, and the sample's label. NNCls is a fully connected
+# attack network; its input is the posterior and the label. Conf and Mentr are thresholds on the
+# confidence in the true class and on a modified entropy. These four learn from the same shadow
+# models; BlindMI needs none.
 #
 # **Second question.** Is SAMIA equally accurate, within one point, without its self-attention?
 #
 # **Controls.**
 #
 # 1. *SAMIA without self-attention* (decides the second question): a fully connected network with
-#    the input of SAMIA. Its number of epochs can differ from that of SAMIA; the table under
-#    "Robustness" makes them equal.
+#    the input of SAMIA. It may train for more epochs than SAMIA; the table under "Robustness" makes
+#    the epochs equal for one pruner.
 # 2. *NNCls* (shows what the sensitivity adds): the same fully connected network, but its input has
 #    no sensitivity.
 #

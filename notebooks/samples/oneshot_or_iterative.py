@@ -13,15 +13,15 @@
 # iteratively pruned models than in one-shot pruned models". The slide gives no number. It names the
 # reuse of training data as the reason.
 #
-# **Setup.** Iterative pruning removes 60 % of the weights over five rounds, and trains the network
-# in each round. One-shot pruning removes 60 % before its first round. *Leakage* is attack
+# **Setup.** Iterative pruning trains the network in five rounds, and removes 60 % of the weights in
+# rounds 2 to 5. One-shot pruning removes 60 % before its first round. *Leakage* is attack
 # accuracy, the mean of two attacks: thresholds on the confidence (*Conf*) and on the modified
 # entropy (*Mentr*). n counts target networks.
 #
 # **Controls.** Both controls have the same five rounds of training as iterative pruning.
 #
-# 1. *One-shot pruning, five rounds* decides how much of the difference remains after the same
-#    training: less than two points, or more.
+# 1. *One-shot pruning, five rounds* decides the second answer: whether the difference is below two
+#    points after the same training.
 # 2. *No pruning*: five rounds of training that remove no weight.
 
 # %% tags=["parameters"]
@@ -233,10 +233,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, one sparsity. Pruning removes single weights, not
-# whole units or channels. All targets share one half of the samples and one set of shadow models.
-# The slides do not say how long a one-shot network trains. A round reuses the data and restarts
-# Adam: we do not separate the two. If dense networks already fit nearly all members, more rounds
-# can hardly raise member accuracy; the claim on more rounds may then stay untested (inert).
+# whole units or channels. All targets draw their members from one half of the samples and are
+# attacked with the same shadow models. The slides do not say how long a one-shot network trains. A
+# round reuses the data and restarts Adam: we do not separate the two. If dense networks already fit
+# nearly all members, more rounds can hardly raise member accuracy; the claim on more rounds may then
+# stay untested (inert).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

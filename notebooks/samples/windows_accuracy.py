@@ -18,9 +18,8 @@
 # memorization scores (how much confidence on a sample depends on training with it). *SWMR* adds an
 # L2 penalty for members with high scores. n counts target networks.
 #
-# Both answers compare a narrow and a wide window that move by the same small step. The narrow
-# window never reaches some members: in `quick` it visits 74 % of them, and the wide window visits
-# all. A narrow window with a large step also visits all.
+# Both answers compare a narrow and a wide window, each with a small step. The narrow one never
+# reaches some members; the other windows reach all. The caption of the table has the share.
 #
 # **Controls.**
 #
@@ -187,8 +186,8 @@ report.profile(
     reference_label="Base",
     xlabel="width of the window, and step by which it moves in an epoch",
     ylabel="test accuracy",
-    title=f"A narrower window significantly lowers test accuracy in {orders_lowered} of 2 score "
-    "orders",
+    title="With a small step, the narrow window has a significantly lower test accuracy than the "
+    f"wide one in {orders_lowered} of 2 score orders",
 )
 
 # %%
@@ -254,8 +253,8 @@ report.judge(
 # **Limits.** A loss of accuracy can come from the width of the window or from the members that it
 # never visits. No claim separates the two; a narrow window that visits all members (large step) is
 # in the table. There is one data set and one architecture. We do not try the slides' middle width,
-# or SWMR with wide windows. There are only three random orders. All targets share one half of the
-# samples, so the intervals cover new networks, not new samples.
+# or SWMR with wide windows. There are only three random orders. All targets draw their members
+# from one half of the samples, so the intervals cover new networks, not new samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -22,8 +22,8 @@
 #
 # **Controls.**
 #
-# 1. *The same number of visits* decides whether the window does more than less training. There are
-#    two such networks: a window in random order, and *uniform sampling* (fewer epochs on all
+# 1. *The same number of visits* decides whether the window does more than a shorter training. There
+#    are two such networks: a window in random order, and *uniform sampling* (fewer epochs on all
 #    members). The random order leaves out the same number of members, at random.
 # 2. *Early stopping* decides whether the window is worth its cost. The network without a window
 #    (*Base*) is stopped where LiRA has the same AUC on both (*matched AUC*).
@@ -101,7 +101,8 @@ claims = report.claims(
     ),
     report.Claim(
         "weakens",
-        "In both score orders, the narrow window with a small step lowers attack accuracy",
+        "In both score orders, the narrow window with a small step has a lower attack accuracy "
+        "than Base",
         quantity=f"{conf}: RSW ({narrow_small}) minus Base; the higher of two differences, one for "
         "each score order",
         below=0.0,
@@ -201,15 +202,15 @@ report.profile(
     reference_label="Base",
     xlabel="width of the window, and step by which it moves in an epoch",
     ylabel=conf,
-    title=f"A narrower window significantly lowers attack accuracy in {orders_lowered} of 2 score "
-    "orders",
+    title="The narrow window has a significantly lower attack accuracy than the wide one in "
+    f"{orders_lowered} of 2 score orders",
 )
 
 # %% [markdown]
 # ## The window compared with early stopping
 # The line joins dense networks that were stopped early and then pruned, and Base after each round.
-# All windows here are narrow, with a small step. The title speaks of the window with low scores
-# first. Of three random orders the first is shown. Down and right is better.
+# All windows here are narrow, with a small step. Of three random orders the first is shown. Down
+# and right is better.
 
 # %%
 lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
@@ -223,7 +224,8 @@ report.tradeoff(
     reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, a narrow window {effect} accurate than early stopping",
+    title=f"At matched AUC, a narrow window, low scores first, {effect} accurate than early "
+    "stopping",
 )
 
 # %%
@@ -253,9 +255,8 @@ for order in (low, high):
     rise = samples.loss_rise(comparison.results, variants[narrowest], study.base, targets)
     raises_loss[f"{order}: the window raises the loss on members"] = rise
 best_defence = audit.largest(from_other_windows)
-note = f"The largest difference is {best_defence.value:.3f}"
-if 0 < best_defence.value < smallest:
-    note += f", less than the smallest effect of interest ({smallest})"
+is_small = 0 < best_defence.value < smallest
+note = f"less than the smallest effect of interest ({smallest})" if is_small else ""
 
 beyond_visits = {}
 for attack, metric in (("Conf", "accuracy"), ("LiRA", "auc")):
@@ -281,8 +282,9 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each point of the line of early stopping is compared with the line through the other points. The
-# true difference is 0. A value above 0 shows by how much the comparison can favour a window.
+# Each point of the line of early stopping, except its ends, is compared with the line through the
+# other points. The true difference is 0. A value above 0 shows by how much the comparison can
+# favour a window.
 
 # %%
 caption = "Test accuracy at matched AUC of LiRA"
@@ -290,10 +292,10 @@ report.table(comparison.placebo("LiRA"), caption=caption, fold="Each point of th
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, and two of the slides' ten attacks. Both answers at
-# the top are about low scores first; the first figure shows the other order, too. No claim
-# separates the order of the window from the members that it leaves out. All targets share one half
-# of the samples and one set of shadow models. Offline LiRA uses only shadow models trained without
-# the sample; an online attack could identify more members.
+# the top are about low scores first; the figures show the other order, too. No claim separates the
+# order of the window from the members that it leaves out. All targets draw their members from one
+# half of the samples and are attacked with the same shadow models. Offline LiRA uses only shadow
+# models trained without the sample; an online attack could identify more members.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

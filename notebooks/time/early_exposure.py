@@ -7,12 +7,12 @@
 # ---
 
 # %% [markdown]
-# # Are 70 % of the samples that LiRA flags after training already flagged by epoch 150?
+# # Are 70 % of the samples that LiRA flags after training already flagged at 75 % of the training?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that "over 70% of samples that will
-# eventually be vulnerable show this predisposition by just epoch 150" (section on early exposure).
-# The article does not say how long the training is. We judge 75 % of the training (epoch 150 of
-# 200) and 37.5 % (epoch 150 of 400).
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that "over 70% of
+# samples that will eventually be vulnerable show this predisposition by just epoch 150" (section on
+# early exposure). The article does not say how long the training is. We judge 75 % of the training
+# (epoch 150 of 200) and 37.5 % (epoch 150 of 400).
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
 # member of networks that trained on it, minus the same for other networks. At each epoch LiRA
@@ -24,9 +24,11 @@
 #
 # 1. *A constant learning rate* qualifies the answer at 75 %. The networks of both answers have a
 #    learning rate that falls to 0, so little can change late. The constant rate is lower than the
-#    falling rate at the start.
+#    initial value of the falling rate.
 # 2. *Other networks*. Flags at two epochs of the same networks share their errors. So one half of
-#    the networks decides which samples end vulnerable, and the other half flags.
+#    the networks decides which samples end vulnerable, and the other half flags. The last column
+#    of the table has the share after training: shares on the same networks can be larger because
+#    they include shared errors.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -174,7 +176,7 @@ hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 # %% [markdown]
 # ## Samples that end vulnerable and are already flagged
 # Each panel is one learning rate. *On the same networks*, the share after training is 1 by
-# definition. The title gives the falling rate on the same networks.
+# definition. The title gives shares for the falling rate, on the same networks.
 
 # %%
 points = []
@@ -196,7 +198,7 @@ report.curves(
     reference=0.7,
     reference_label="article",
     title=f"Of samples that end vulnerable, {early_percent} are flagged at epoch {early}, "
-    f"{late_percent} at epoch {late}",
+    f"{late_percent} at epoch {late} of {epochs}",
     ylabel="share already flagged",
 )
 
@@ -210,14 +212,14 @@ for name, flagged_shares in shares.items():
     row[f"flagged, epoch {late}"] = flagged_shares.same[at_late]
     row["flagged on other networks, after training"] = flagged_shares.other[-1]
     rows.append(row)
-caption = f"Flagged: share of {vulnerable}, on the same networks unless stated; halves of "
+caption = f"Flagged: share of {vulnerable}, on the same networks unless stated. Each half has "
 caption += f"{networks // 2} networks"
 report.table(rows, caption=caption, fold="Both learning rates: accuracy and flagged samples")
 
 # %% [markdown]
 # ## Hard samples
 # The line is the mean TPR minus FPR of the hardest quarter of the samples, minus that of the
-# easiest quarter. Hardness is the mean loss of the judges over training.
+# easiest quarter, with the falling rate. Hardness is the mean loss of the judges over training.
 
 # %%
 differences = over_time.jackknife(prediction.hard_minus_easy, attack_scores, **hardness, rule=rate)
@@ -257,7 +259,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The article speaks of complex data sets; images of 8 × 8 pixels are simple. With a
+# **Limits.** The article speaks of complex data sets; small images are simple. With a
 # constant learning rate, the training may not be finished. Each half of the networks has fewer
 # shadow models for LiRA than all networks together. Hard samples are compared at one epoch: the
 # claim does not say that they become vulnerable earlier than easy samples.

@@ -7,22 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Do networks trained with sharpness-aware minimization (SAM) leak less?
+# # Do networks trained with sharpness-aware minimization (SAM) leak less than with SGD?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that sharpness-aware minimization
-# (SAM) "actively suppresses the encoding of membership information compared to standard" SGD
-# (section on the optimizer). The article defines nothing: definitions and borders are ours.
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that sharpness-aware
+# minimization (SAM) "actively suppresses the encoding of membership information compared to
+# standard" SGD (section on the optimizer). The article defines nothing: definitions and borders are
+# ours.
 #
 # **Setup.** A step of SAM first moves the weights in the direction that raises the loss, and takes
-# the gradient there. SGD and SAM train the same networks for the same number of epochs. LiRA
-# attacks networks after training. RMIA also attacks earlier epochs, which control 1 needs. n counts
-# networks; in the claim on highly vulnerable samples, n counts pairs of networks.
+# the gradient there. Networks with SGD and SAM have the same initial weights, members and number of
+# epochs. The first answer uses LiRA after training; the second uses RMIA at several epochs. n
+# counts networks; in the claim on highly vulnerable samples, n counts pairs of networks.
 #
 # **Controls.**
 #
 # 1. *Early stopping* (decides the second answer): earlier epochs of SGD, *at matched AUC*, that is
-#    where RMIA has the same AUC as after training with SAM. At these epochs the learning rate is
-#    still high; the page has no shorter training with SGD whose learning rate falls to 0.
+#    where RMIA has the same AUC as after training with SAM. At these epochs the learning rate
+#    has not yet fallen to 0; the page has no shorter training with SGD whose rate does.
 # 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
 
 # %% tags=["parameters"]
@@ -89,8 +90,8 @@ claims = report.claims(
         "into_high",
         "From one checkpoint to the next, fewer samples become highly vulnerable with SAM than "
         "with SGD",
-        quantity="share of the not yet highly vulnerable samples that reach TPR ≥ .8 and FPR ≤ .2, "
-        f"mean over checkpoints: {sam_minus_sgd}",
+        quantity="of the samples that are not highly vulnerable at a checkpoint, the share that is "
+        f"at the next (TPR ≥ .8 and FPR ≤ .2), mean over checkpoints: {sam_minus_sgd}",
         below=0.0,
         margin=0.015,
         ours="after a reading note on the paper",
@@ -102,7 +103,7 @@ claims = report.claims(
         quantity="generalization gap at matched AUC of RMIA: SAM minus SGD's earlier epochs",
         below=0.0,
         margin=0.02,
-        ours="after arXiv 2310.00488, which finds that SAM leaks more",
+        ours="ours; arXiv 2310.00488 finds that SAM leaks more",
         control="earlier epochs of SGD, at the AUC of each network with SAM",
     ),
     regime={"member accuracy of SGD": 0.95, "test accuracy": learnt},
@@ -138,7 +139,8 @@ attack_scores = {name: over_time.read(results, each) for name, each in attacks.i
 # %% [markdown]
 # ## Leakage by epoch
 # A sample's TPR is how often LiRA calls the sample a member of networks that trained on it. Its FPR
-# is the same for other networks.
+# is the same for other networks. Bands are intervals of each mean; the title and the verdict are on
+# paired differences of the AUC.
 
 # %%
 points = []
@@ -188,8 +190,10 @@ for name in studies:
     entry = over_time.jackknife(trajectories.mean_entry_share, attack_scores[name], rule=rate)
     row["become highly vulnerable"] = entry
     rows.append(row)
-definition = "Become highly vulnerable: share of the not yet highly vulnerable samples that reach "
-definition += "TPR ≥ .8 and FPR ≤ .2, mean over checkpoints"
+definition = "Become highly vulnerable: of the samples that are not highly vulnerable at a "
+definition += (
+    "checkpoint, the share that is at the next (TPR ≥ .8, FPR ≤ .2); mean over checkpoints"
+)
 report.table(
     rows,
     caption=f"After training, {networks} networks of each. {definition}",

@@ -29,8 +29,8 @@ MEANING: dict[Verdict, str] = {
     "holds": "the whole 95 % interval is on the claimed side of the border",
     "fails": "the whole 95 % interval is on the other side",
     "undecided": "the 95 % interval contains the border: the data allow both answers",
-    "underpowered": "the 95 % interval contains the border, and half of it is wider than the smallest "
-    "effect of interest: more networks are needed; or the quantity could not be measured",
+    "underpowered": "the 95 % interval contains the border, and its half-width is larger than the "
+    "smallest effect of interest, so more networks are needed; or the quantity could not be measured",
     "inert": "a manipulation check failed, so the claim was not tested",
 }
 MIME = "application/vnd.leakatlas.claims+json"
