@@ -13,16 +13,18 @@
 # risky. CWRF rewinds single weights and calls them vulnerable. Do vulnerable weights lie in risky
 # stages? A second question is whether CWRF is better in the risky stages than in the others.
 #
-# **Setup.** CWRF's vulnerability score ranks the weights of ten networks. The most vulnerable
-# weights of the risky stages alone, or of the other stages alone, are rewound and frozen; their
-# number is the same. Then RelaxLoss retrains the other weights.
+# **Setup.** The risky stages are stages 3 and 4 and the last layer. CWRF's vulnerability score
+# ranks the weights of ten networks. The same number of weights is rewound and frozen, all in the
+# risky stages or all in the others: the most vulnerable ones there. Then RelaxLoss retrains the
+# other weights.
 #
 # **Controls.**
 #
 # 1. *Stage size*: the share of all weights that lie in a stage. Random weights have this share.
 # 2. *Magnitude*: the share of the largest weights that lie in a stage.
 # 3. *Nothing rewound*: RelaxLoss retrains all weights, for the same number of epochs.
-# 4. *Early stopping* of ordinary training: two test accuracies are compared at matched AUC of LiRA.
+# 4. *Early stopping* of ordinary training, *at matched AUC*: from each test accuracy we subtract
+#    that of networks stopped early at the same AUC of LiRA. The claims compare these differences.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -194,8 +196,8 @@ report.profile(
     hue="weights",
     facet="top",
     reference=None,
-    title=f"The risky stages contain {audit.mean_ci(vulnerable).value:.0%} of the most vulnerable "
-    f"weights and {audit.mean_ci(size).value:.0%} of all weights",
+    title=f"The risky stages contain {audit.mean_ci(vulnerable).value:.0%} of the {judged:.0%} "
+    f"most vulnerable weights and {audit.mean_ci(size).value:.0%} of all weights",
     xlabel="part of the network",
     ylabel="share of the weights in this part",
 )
@@ -264,7 +266,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The risky stages contain most of the weights. The same number of rewound weights is
-# therefore a small part of the risky stages and a large part of the other stages. The first risky
+# therefore a small part of the risky stages and a large part of the other stages, so the second
+# answer also compares these parts. The score of learnability may lie in the same stages; this page
+# does not test it. The first risky
 # stage is the choice of the page `defences`, not a finding on these networks. Intervals cover other
 # networks on the same pool.
 

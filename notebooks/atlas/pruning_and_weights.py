@@ -11,18 +11,20 @@
 #
 # **Question.** The question is ours. Magnitude pruning removes the smallest weights; CWRF finds
 # vulnerable weights. Does magnitude pruning keep the vulnerable weights? A second question is
-# whether pruning the vulnerable weights protects better.
+# whether pruning the vulnerable weights is more accurate at matched AUC than pruning the smallest.
 #
-# **Setup.** The same share of the weights is pruned by different rules in ten networks. Then the
-# networks are fine-tuned for the same number of epochs. The rules choose among the weights of
+# **Setup.** The same share of each layer is pruned by different rules in ten networks: the smallest
+# weights, or those with the highest or the lowest vulnerability score. Then the networks are
+# fine-tuned for the same number of epochs. All rules and shares are about the weights of
 # convolutions and of the last layer. LiRA attacks the networks; shadow models are pruned by the
 # same rule.
 #
 # **Controls.**
 #
 # 1. *Chance*: random weights of the same layers. *Size*: gradients are shuffled in each layer, so
-#    that the score of a weight depends on its size alone.
-# 2. *Early stopping* of ordinary training: two test accuracies are compared at matched AUC of LiRA.
+#    that, within a layer, the score of a weight depends on its size and on chance alone.
+# 2. *Early stopping* of ordinary training, *at matched AUC*: from each test accuracy we subtract
+#    that of networks stopped early at the same AUC of LiRA. The claims compare these differences.
 # 3. *Fine-tuning without pruning*, for the same number of epochs.
 
 # %% tags=["parameters"]

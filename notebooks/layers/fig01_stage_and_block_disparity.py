@@ -15,12 +15,13 @@
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
 # For each sample and stage we measure the distance between the features of M_all and of M_h1. The
 # AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
-# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|.
+# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|. A stage is measured
+# after its last block.
 #
 # **Controls.**
 #
 # 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all that differ only in their seed.
+# 2. *Two seeds* (grey): two networks M_all with other initial weights and another order of batches.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet

@@ -15,9 +15,9 @@
 #
 # **Setup.** Three networks start from the same weights: cross-entropy (CE) on all data, CE on half
 # of the data, and the defence RelaxLoss (keeps the training loss near a target) on all data. For
-# each sample we measure how far the features of the second and of the third network are from those
-# of the first. The answer is the probability that a distance of the third network is larger than
-# one of the second; 0.5 means equally far. It is a mean over stages; the first figure shows each.
+# each sample we measure the distance of the features of each network from those of CE on all data.
+# The answer is the probability that RelaxLoss is farther than CE on half of the data; 0.5 means
+# equally far. It is a mean over stages; the first figure shows each.
 #
 # **Controls.**
 #
@@ -159,9 +159,9 @@ report.profile(
     rows,
     hue="network",
     reference_label="as far as CE on half of the data",
-    title=f"RelaxLoss changes features {with_other} than halving the data (other batches), "
-    f"{with_same} (same batches)",
-    ylabel="probability of a larger distance",
+    title=f"RelaxLoss changes features {with_other} than halving the data does with other batches, "
+    f"{with_same} with the same batches (mean over stages)",
+    ylabel="probability of being farther",
 )
 
 # %% [markdown]
@@ -241,9 +241,10 @@ report.judge(
 # **Limits.** RelaxLoss with other batches differs from CE both in the loss and in the batches.
 # RelaxLoss with the same batches shows what the loss alone does. Halving the data always changes
 # the batches too, so the comparison with the same batches favours halving. A mean over stages can
-# hide that stage 4 answers otherwise. CE on half of the data takes half of the steps. A
-# Euclidean distance also grows with the length of features, so a large distance does not mean worse
-# features. In `quick` nothing is augmented, and one target loss stands for the paper's search.
+# hide that stage 4 answers otherwise: see the first figure. CE on half of the data takes half of
+# the steps. A Euclidean distance also grows with the length of features, so a large distance does
+# not mean worse features. In `quick` nothing is augmented, and one target loss stands for the
+# paper's search.
 
 # %%
 report.provenance(probe.results, seed=seed, pilots=pilots)

@@ -16,9 +16,9 @@
 # unstructured: single weights) and fine-tuned. Shadow models are treated in the same way. Conf and
 # Mentr are thresholds on the confidence in the true class and on a modified entropy. NNCls is a
 # fully connected network; its input is the posterior and the label. SAMIA is a network with
-# self-attention; its input also includes the sensitivity to small noise. BlindMI needs no shadow
-# models. Five equally good attacks would each be the most accurate on 20 % of the networks. Where
-# SAMIA has fewer epochs than NNCls, the last table repeats the first answer with the same number.
+# self-attention; its input also includes the sensitivity of the posterior to small noise. BlindMI
+# needs no shadow models. Five equally good attacks would each be the most accurate on 20 % of the
+# networks. SAMIA may train for fewer epochs than NNCls; the last table makes the epochs equal.
 #
 # **Second question.** Do pruned networks leak more than networks after fine-tuning alone?
 #

@@ -25,8 +25,8 @@
 #
 # **Controls.**
 #
-# 1. *The largest weight of PPB* that the paper tries (decides the first question). With a smaller
-#    weight, an attack accuracy above 0.53 could be due to the weight.
+# 1. *The largest weight of PPB* that the paper tries (decides the first question): a weak penalty
+#    cannot be the reason for an attack accuracy above 0.53.
 # 2. *Early stopping* (decides the second question): Base after fewer epochs, before or after
 #    pruning. The test accuracy with PPB is compared with that of Base stopped where adaptive LiRA
 #    has the same AUC (*at matched AUC*).

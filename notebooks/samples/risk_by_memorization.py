@@ -25,7 +25,7 @@
 # 1. *Difficulty* decides whether memorization predicts risk better than difficulty. It is one minus
 #    the mean confidence of networks that did not train on the sample. AUC is compared between
 #    scores at nearly equal difficulty, and between difficulties at nearly equal score.
-# 2. *Non-members of the same sixth* are what AUC compares members with.
+# 2. *Non-members of the same sixth*: the AUC compares members with them.
 # 3. *Permuted scores* show the AUC of sixths of random samples.
 
 # %% tags=["parameters"]
@@ -204,7 +204,7 @@ points = []
 for name, values in areas.items():
     for part, auc in zip(part_names, values, strict=True):
         points.append({"sixths by": name, "part": part, "value": audit.mean_ci(auc)})
-words = "significantly rises", "significantly falls", "does not significantly rise"
+words = "significantly higher", "significantly lower", "not significantly higher"
 score_effect = report.effect(samples.rise(areas["confidence score"]), *words)
 difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
 report.profile(
@@ -213,7 +213,8 @@ report.profile(
     reference_label="guessing",
     xlabel="sixth of the samples",
     ylabel="AUC (mean of Conf and LiRA)",
-    title=f"AUC {score_effect} with the confidence score, {difficulty_effect} with difficulty",
+    title=f"From the lowest to the highest sixth, AUC is {score_effect} by confidence score and "
+    f"{difficulty_effect} by difficulty",
 )
 
 # %% [markdown]
@@ -270,7 +271,7 @@ report.judge(
     beyond_difficulty=audit.paired_difference(by_score, by_difficulty),
     risk_rises=audit.least(auc_rises),
     notes={
-        "tpr_rises": f"the same difference of Conf's TPR: {conf_rise}",
+        "tpr_rises": f"by Conf's TPR, the same difference is {conf_rise}",
         "beyond_difficulty": noise_note,
     },
     checks={
@@ -289,8 +290,8 @@ report.judge(
 # score is nearly its difficulty. Conf's AUC within a sixth compares confidence with and without
 # training on the samples, as the confidence score does. LiRA compares a target with networks that
 # did not train on the sample, so that its scores of members rise with difficulty by construction.
-# A guess why Conf's TPR can fall where its AUC within a sixth rises: Conf calls confident samples
-# members, and memorized samples may be less confident than others, even after training. The slides
+# Conf's TPR may fall where its AUC within a sixth rises because memorized samples stay less
+# confident than others, even after training (a guess). The slides
 # speak of a model's memorization; we measure it by sample. All targets share one half of the
 # samples.
 

@@ -20,9 +20,9 @@
 #
 # **Controls.**
 #
-# 1. *Each data set's own final leakage* (decides whether harder data are encoded faster): networks
-#    that leak more after training also reach a given leakage earlier. The *delay* is the mean epoch
-#    at which leakage grows, as a share of the training.
+# 1. *Each data set's own final leakage* (decides whether harder data are encoded faster): a higher
+#    final leakage alone could explain an earlier epoch. The *delay* is the mean epoch, weighted by
+#    the leakage that each epoch adds, as a share of the training.
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
@@ -220,7 +220,8 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets.
+# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets. No
+# claim tests "more varied".
 # Epochs between checkpoints are interpolated. The page on the vulnerability plane attacks the same
 # networks, so the answers of the two pages are not independent.
 

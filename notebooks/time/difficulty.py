@@ -211,7 +211,7 @@ of_effort = f"{with_risk['effort'].value:.2f} for effort"
 of_uncertainty = f"{with_risk['uncertainty'].value:.2f} for uncertainty"
 report.against_paper(
     points,
-    title=f"Rank correlation with risk: {of_effort}, {of_uncertainty}",
+    title=f"The rank correlation with risk is {of_effort} and {of_uncertainty}, in the mean",
     xlabel="rank correlation with the risk, corrected for noise",
 )
 
@@ -232,8 +232,13 @@ for name in [*groups, *grouped]:
     row["with speed"] = correlations[name].speed
     rows.append(row)
 caption = "Rank correlations over samples, from all networks, not corrected for noise"
-caption += ". Speed: path length of a sample in the plane of FPR and TPR, per epoch"
-caption += ". The correction uses correlations with the risk in one half of the networks, not these"
+caption += (
+    ". Speed: path length of a sample in the plane of FPR and TPR, per epoch, minus that with "
+)
+caption += (
+    "permuted membership. The correction uses other correlations: those with the risk in one "
+)
+caption += "half of the networks"
 caption += f". The risks in two halves correlate by {agreement}"
 report.table(
     rows, caption=caption, fold="Correlations of each measure, with speed and within classes"

@@ -22,7 +22,8 @@
 #
 # 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting). The gap is
 #    the loss on non-members minus the loss on members. The networks with the wider final gap are
-#    read at the earlier epoch at which their gap equals the narrower final gap.
+#    read at the epoch at which their gap equals the final gap of the others. At earlier epochs the
+#    answer can be another one (see the second figure).
 # 2. *Permuted membership*: the same attack on random membership labels.
 
 # %% tags=["parameters"]
@@ -150,8 +151,8 @@ report.planes(
 
 # %% [markdown]
 # ## Equal gap in loss
-# A line joins the epochs on one data set, from a fifth of the training on. Compare two points with
-# the same gap.
+# A line joins the epochs on one data set, from a fifth of the training on. The title compares the
+# last point of one line with the point of the other line at the same gap.
 
 # %%
 vulnerabilities = {
@@ -176,7 +177,8 @@ report.tradeoff(
     reference=0.0,
     reference_label="no leak",
     corner_label="",
-    title=f"At equal gaps in loss, vulnerability is {effect} on {data} than on {simple}",
+    title=f"At the narrower final gap in loss, vulnerability is {effect} on {data} than on "
+    f"{simple}",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
 )

@@ -14,11 +14,14 @@
 #
 # **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It rewinds and freezes
 # the 5 % of the weights with the highest *vulnerability score*: |gradient × weight|, summed over
-# updates that fit members and forget non-members. It retrains the others with a defence: RelaxLoss
-# (keeps the loss near a target) or CCL (adds a concave term to the loss). *From scratch*: the
-# defence alone, in one training, for fewer epochs than CWRF's two trainings. *At matched AUC*: test
-# accuracies are compared where the attack RMIA has the same AUC on both networks. A line joins the
-# strengths of a defence from scratch. Verdicts are on the mean over all strengths of a defence.
+# updates that fit members and push the outputs on non-members towards those of the untrained
+# network. It retrains the other weights with a defence: RelaxLoss (keeps the loss near a target) or
+# CCL (replaces a share of the cross-entropy by a concave loss). *From scratch*: the defence alone,
+# in one training, for fewer epochs than CWRF's two trainings. *At matched AUC*: test accuracies are
+# compared where the attack RMIA has the same AUC on both networks. A line joins the strengths of a
+# defence from scratch. With nothing rewound there is no such line: each gain over networks stopped
+# early is taken at matched AUC, and the gains are subtracted. Verdicts are on the mean over all
+# strengths of a defence.
 #
 # **Controls.** Shadow models go through the same trainings as their target.
 #
@@ -197,8 +200,8 @@ for variant in variants:
     rows.append(row)
 report.table(
     rows,
-    caption=f"Mean over {shadows} targets. The number after a defence is its strength. "
-    "Last column: at matched AUC of RMIA",
+    caption=f"Mean over {shadows} targets. Numbers: RelaxLoss, target loss in nats; CCL, share of "
+    "the cross-entropy (a smaller one is stronger). Last column: at matched AUC of RMIA",
     fold="All networks: accuracy and AUC",
 )
 
@@ -251,7 +254,7 @@ report.table(rows, caption="Last column: at matched AUC of RMIA", fold="Shares o
 # %% [markdown]
 # ## Robustness: early stopping against itself
 # Each epoch of the undefended network is compared with the line through its other epochs. The true
-# difference is 0, so another value is the error of such a comparison.
+# difference is 0; the value is the error of the method at this epoch.
 
 # %%
 report.table(

@@ -20,9 +20,9 @@
 #
 # **Controls.** Two scores that are compared come from different batches.
 #
-# 1. *Shuffled gradients*: gradients are permuted among the weights of each layer. The score then
-#    shows only how much layers, sizes of weights and sizes of gradients concentrate it. This
-#    control decides the second answer.
+# 1. *Shuffled gradients*: gradients are permuted among the weights of each layer. The sizes of
+#    weights and gradients in a layer stay; only their pairing is random. This control decides the
+#    second answer.
 # 2. *Chance in each layer*: learnability is permuted within each layer.
 # 3. *Two learnability scores*: how far do other batches alone change the most critical weights?
 
@@ -211,8 +211,8 @@ report.curves(
     log_x=True,
     diagonal=True,
     reference_label="all weights equal",
-    title=f"The top {top:.0%} of weights hold {vulnerability_share.value:.0%} of the score, "
-    f"and {np.mean(held_by('shuffled gradients', top)):.0%} with shuffled gradients",
+    title=f"The top {top:.0%} of weights hold {vulnerability_share.value:.0%} of the vulnerability "
+    f"score, and {np.mean(held_by('shuffled gradients', top)):.0%} with shuffled gradients",
     xlabel="share of the weights, largest scores first",
     ylabel="share of the score's sum",
 )
@@ -319,7 +319,8 @@ report.judge(
 # vulnerable weights, and `own01_score_at_work` tests what the updates of the score do. The paper
 # does not say how small "a very small fraction" is; it rewinds at most 5 %. The control takes a
 # gradient to be score / |weight before the updates|. For weights near 0 that the updates move, this
-# is too large, which may raise the share with shuffled gradients.
+# is too large, which may raise the share with shuffled gradients. So the second answer says no more
+# than this: within layers, large gradients do not lie on large weights more often than by chance.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
