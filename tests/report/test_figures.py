@@ -254,3 +254,10 @@ def test_a_batch_keeps_figures_beside_their_page(tmp_path, monkeypatch):
     assert list(drawn["part"]) == STAGES and drawn["y_low"].tolist() == pytest.approx(
         [0.48, 0.48, 0.47, 0.5, 0.58]
     )
+
+
+def test_a_title_of_wide_letters_stays_inside_its_figure() -> None:
+    fig = report.profile(series(), title="MMMMMMMM " * 20)
+    (head,) = fig.legends
+    assert head.get_window_extent().width <= fig.bbox.width
+    assert head.get_title().get_text().count("\n") < 6  # and uses the room that it has

@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from PIL import Image
 
 from leak_atlas.audit import Estimate
@@ -312,7 +314,7 @@ def finish(
         fig.supxlabel(wrapped(xlabel, width), **AXIS)
     labels = [wrapped(label, width - 0.6, 8.5) for label in key]
     across = _across(labels, width)
-    words = wrapped(title, width, 12)
+    words = wrapped(title, width - 0.1, 11, "bold")
     head = fig.legend(key.values(), labels, title=words, ncols=across, **HEAD)
     tall = 0.0  # inches
     if key or title:
@@ -334,10 +336,17 @@ def _across(labels: Sequence[str], width: float) -> int:
     return max(int(width / max(entries)), 1)
 
 
-def wrapped(text: str, room: float, size: float = 9) -> str:
-    """The text in lines of at most some `room` inches at a font `size` in points."""
+def wrapped(text: str, room: float, size: float = 9, weight: str = "normal") -> str:
+    """The text in lines of at most `room` inches at a font `size` in points."""
+    font = FontProperties(size=size, weight=weight)
     letters = max(8, int(room / (size * LETTER)))
-    lines = []
-    for line in proper(text).split("\n"):
-        lines.append(textwrap.fill(line, letters, break_long_words=False, break_on_hyphens=False))
-    return "\n".join(lines)
+    while True:
+        lines: list[str] = []
+        for line in proper(text).split("\n"):
+            lines += textwrap.wrap(line, letters, break_long_words=False, break_on_hyphens=False)
+        widest = max(
+            (TextPath((0, 0), line, prop=font).get_extents().width for line in lines), default=0
+        )
+        if widest <= 72 * room or letters <= 8:  # points
+            return "\n".join(lines)
+        letters -= 1
