@@ -2,6 +2,7 @@
 environment.
 """
 
+import json
 import os
 import re
 import shlex
@@ -125,3 +126,56 @@ def test_every_environment_variable_is_in_the_table() -> None:
     others = {"PYTHONPATH", "JUPYTER_PATH", "LEAK_ATLAS_SEEN"}  # Python's, Jupyter's, a test's
     assert found - listed <= others
     assert {name for name in listed if name.startswith("LEAK_ATLAS_")} <= found
+
+
+def _shown(value: float, decimals: int) -> str:
+    """As the table writes a number: `−.035`, `17.3`, `0`."""
+    digits = f"{abs(value):.{decimals}f}"
+    if not float(digits):
+        return "0"
+    return ("−" if value < 0 else "") + digits.removeprefix("0")
+
+
+FINDING = re.compile(
+    r"\[(?P<verdict>yes|no|undecided|underpowered|manipulation check failed)[^\]]*\]"
+    r"\(outputs/reports/(?P<profile>[\w-]+)/(?P<page>[^)]+)\.ipynb\)"
+    r": (?P<value>−?[\d.]+)(?: epochs)? \((?P<low>−?[\d.]+) to (?P<high>−?[\d.]+)\)"
+)
+WORDS = {
+    "holds": "yes",
+    "fails": "no",
+    "undecided": "undecided",
+    "underpowered": "underpowered",
+    "inert": "manipulation check failed",
+}
+FINDINGS = list(FINDING.finditer(README))
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda one: f"{one['profile']}/{one['page']}")
+def test_a_finding_is_a_claim_of_its_report(finding: re.Match[str]) -> None:
+    reports = json.loads(
+        (paths.ROOT / f"outputs/reports/{finding['profile']}/results.json").read_text()
+    )
+    (report,) = [one for one in reports if one["notebook"] == finding["page"]]
+    decimals = len(finding["high"].partition(".")[2])
+    measured = [
+        (
+            WORDS[claim["verdict"]],
+            *(_shown(claim[part], decimals) for part in ("value", "low", "high")),
+        )
+        for claim in report["claims"]
+    ]
+    assert finding.group("verdict", "value", "low", "high") in measured
+
+
+def test_each_verdict_of_the_table_has_its_number() -> None:
+    links = re.findall(r"\]\(outputs/reports/[^)]+\.ipynb\)", README)
+    assert len(links) == len(FINDINGS) > 50
+
+
+def test_pooled_draws_are_those_of_their_document() -> None:
+    pooled = re.findall(r"draws\]\(docs/draws.md\): \w+, (\S+) \((\S+) to (\S+?)\)", README)
+    document = (paths.ROOT / "docs/draws.md").read_text().replace("0.", ".")
+    assert pooled
+    for value, low, high in pooled:
+        assert f"| {value} [{low}, {high}] |" in document
