@@ -51,3 +51,20 @@ def test_a_window_visits_what_it_covers() -> None:
     assert study.class_members == 9
     assert study.coverage(Window(3, 1)) == 5 / 9
     assert study.epochs_like(Window(3, 1)) == 1
+
+
+def test_the_same_members_are_visited_as_often_as_by_the_window() -> None:
+    """Nine visits of five members are about two epochs."""
+    schedule = Schedule(6, 16, "adam", 0.002, decay="constant")
+    study = WindowStudy(
+        DATA, MODEL, schedule, pool=400, dev=20, sparsity=0.6, rounds=2, judges=4, **SIZES
+    )
+    fixed = study.same_members(Window(3, 1, "high-to-low"))
+    assert (
+        fixed
+        == study.iterative(
+            schedule=replace(study.tuning, epochs=2),
+            sampling=Window(5, 0, "high-to-low"),
+            ranking=study.ranking,
+        )[-1]
+    )

@@ -278,6 +278,16 @@ class WindowStudy(PruningStudy):
         fewer = replace(self.tuning, epochs=self.epochs_like(window))
         return self.iterative(schedule=fewer)[-1]
 
+    def same_members(self, window: Window) -> Population:
+        """Base on the members alone that a window reaches, each visited in so many epochs a round
+        that the number of visits is that of the window.
+        """
+        visits = window.visits(self.class_members, self.fine_tuning)
+        reached = self._reached(window)
+        fixed = Window(reached, 0, window.order)
+        fewer = replace(self.tuning, epochs=round(sum(visits) / reached))
+        return self.iterative(schedule=fewer, sampling=fixed, ranking=self.ranking)[-1]
+
     def stopped_early(self, epochs: Sequence[int]) -> dict[int, Population]:
         """Base stopped early: dense networks of some epochs, pruned with one epoch a round, and
         Base at the end of each round but the last, by the number of its epochs so far.
@@ -307,8 +317,12 @@ class WindowStudy(PruningStudy):
 
     def coverage(self, window: Window) -> float:
         """The share of a class' members that a round with a window visits at least once."""
+        return self._reached(window) / self.class_members
+
+    def _reached(self, window: Window) -> int:
+        """Members of a class that a round with a window visits at least once."""
         visits = window.visits(self.class_members, self.fine_tuning)
-        return sum(number > 0 for number in visits) / self.class_members
+        return sum(number > 0 for number in visits)
 
 
 @dataclass(frozen=True)
