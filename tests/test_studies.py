@@ -57,7 +57,16 @@ def test_the_same_members_are_visited_as_often_as_by_the_window() -> None:
     """Nine visits of five members are about two epochs."""
     schedule = Schedule(6, 16, "adam", 0.002, decay="constant")
     study = WindowStudy(
-        DATA, MODEL, schedule, pool=400, dev=20, sparsity=0.6, rounds=2, judges=4, **SIZES
+        DATA,
+        MODEL,
+        schedule,
+        pool=400,
+        dev=20,
+        sparsity=0.6,
+        rounds=2,
+        judges=4,
+        score_epochs=1,
+        **SIZES,
     )
     fixed = study.same_members(Window(3, 1, "high-to-low"))
     assert (
