@@ -58,6 +58,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 from leak_atlas import audit, lab, report
 from leak_atlas.data.designs import Role
 from leak_atlas.localization.divergence import losses
+from leak_atlas.localization.score_maps import highest, kinds, maps, shares
 from leak_atlas.recipe import (
     Data,
     LiRA,
@@ -185,7 +186,7 @@ comparison = lab.compare(
     variants,
     {"LiRA": LiRA()},
     checkpoints={ordinary: stops},
-    also=[before_retraining, self_audit(study.ordinary)],
+    also=[before_retraining, study.scores, self_audit(study.ordinary)],
 )
 
 # %% [markdown]
@@ -216,6 +217,23 @@ report.profile(
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )
+
+# %%
+scores = [comparison.results[step] for step in study.scores]
+rows = []
+for r in rates:
+    removed_shares, empty_layers = [], []
+    for score in scores:
+        kind = kinds(score)
+        layers = [one for one in shares(highest(maps(score), r)) if kind[one.of] == "norm"]
+        removed = sum(layer.selected for layer in layers)
+        removed_shares.append(removed / sum(layer.weights for layer in layers))
+        empty_layers.append(sum(layer.share == 1 for layer in layers))
+    row = {"r": percent(r), "removed share of norm weights": audit.mean_ci(removed_shares)}
+    row["normalisation layers without weights"] = audit.mean_ci(empty_layers)
+    rows.append(row)
+caption = f"What A1 removes. Networks have {len(layers)} normalisation layers"
+report.table(rows, caption=caption, fold="Norm weights that A1 removes")
 
 # %% [markdown]
 # ## Loss gap (Tab. 2)
