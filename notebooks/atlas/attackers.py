@@ -205,6 +205,7 @@ report.curves(
     "shadow models",
     hue="attack",
     facet="measure",
+    share=False,
     title=f"RMIA with {few} shadow models is {below} .02 of AUC below the best attack",
     xlabel="number of shadow models",
     ylabel="AUC, or TPR at 1 % FPR",

@@ -261,3 +261,22 @@ def test_a_title_of_wide_letters_stays_inside_its_figure() -> None:
     (head,) = fig.legends
     assert head.get_window_extent().width <= fig.bbox.width
     assert head.get_title().get_text().count("\n") < 6  # and uses the room that it has
+
+
+def test_an_interval_that_leaves_the_axes_ends_in_an_arrow() -> None:
+    rows = rows_of(["narrow", "wide"], [near(0.50), Estimate(0.55, 0.52, 0.9, 5)])
+    (axes,) = report.against_paper(rows, "part").axes
+    (arrow,) = [line for line in axes.lines if line.get_marker() == ">"]
+    assert arrow.get_xydata().tolist() == [[axes.get_xlim()[1], 1.0]]
+    assert not [line for line in axes.lines if line.get_marker() in "<v^"]
+
+
+def test_panels_of_other_measures_have_other_limits() -> None:
+    rows = []
+    for measure, level in (("AUC", 0.9), ("TPR", 0.1)):
+        for size in (2, 4):
+            rows.append({"models": size, "measure": measure, "value": near(level)})
+    for share, same in ((True, True), (False, False)):
+        high, low = report.curves(rows, "models", facet="measure", share=share).axes
+        assert (high.get_ylim() == low.get_ylim()) == same
+    assert high.get_ylim()[0] > 0.8

@@ -94,6 +94,21 @@ def intervals(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
         ax.vlines(known["_x"], known["_y_low"], known["_y_high"], **style)
 
 
+def cut_ends(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """Arrows at the ends of the axes where an interval goes on beyond them."""
+    style: Style = {"color": look.colour, "alpha": 0.55, "linestyle": "none", "clip_on": False}
+    for along, ends, arrows in (("x", ax.get_xlim(), "<>"), ("y", ax.get_ylim(), "v^")):
+        if f"_{along}_low" not in rows:
+            continue
+        across = "_y" if along == "x" else "_x"
+        before = rows[f"_{along}_low"] < min(ends)
+        behind = rows[f"_{along}_high"] > max(ends)
+        for end, cut, arrow in ((min(ends), before, arrows[0]), (max(ends), behind, arrows[1])):
+            for place in rows.loc[cut, across].dropna():
+                spot = (end, place) if along == "x" else (place, end)
+                ax.plot(*spot, marker=arrow, markersize=5, **style)
+
+
 def points(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """The values with their intervals, joined by a line in the look's dash."""
     intervals(ax, rows, look)
@@ -206,6 +221,7 @@ def draw(
     fig.numbers = sheet.numbers(*(table for table, _ in layers))
     legend: Style = {}
     for panel, ax in grid.items():
+        drawn = []
         for table, mark in layers:
             in_this_panel = only(table, facet, panel)
             has_series = hue is None or hue in table
@@ -214,7 +230,11 @@ def draw(
                 rows = only(in_this_panel, hue, name)
                 if len(rows):
                     mark(ax, rows, look)
+                    drawn.append((mark, rows, look))
         format_axes(panel, ax)
+        for mark, rows, look in drawn:
+            if mark is points:
+                cut_ends(ax, rows, look)
         if notes and notes.get(panel):
             sheet.note_above(ax, notes[panel])
         if reference is not None:
@@ -670,23 +690,24 @@ def curves(
     reference_label: str = NO_DIFFERENCE,
     diagonal: bool = False,
     log_x: bool = False,
+    share: bool = True,
     **labels: str,
 ) -> Sheet:
     """Lines over a quantity (epoch, strength, number of shadow models), each with a band for its
     intervals.
 
     `reference` is the y of a dashed line, with its label; `diagonal` draws y = x with that label.
-    `log_x`: the x axis is logarithmic.
+    `log_x`: the x axis is logarithmic. `share`: all panels have the same axes; without, each panel
+    has the limits of its own values.
     """
     table = spans(frame)
     table = table.assign(_x=table[x].astype(float)).sort_values("_x", kind="stable")
-    y_limits = limits(reference, table)
 
     def format_axes(panel: Any, ax: Axes) -> None:
         ax.margins(x=0.01)
         if log_x:
             ax.set_xscale("log")
-        ax.set_ylim(y_limits)
+        ax.set_ylim(limits(reference, table if share else only(table, facet, panel)))
         if diagonal:  # y = x bends on a logarithmic axis
             ends = ax.get_xlim()
             line = np.geomspace(*ends, 200) if log_x else np.array(ends)
@@ -698,7 +719,7 @@ def curves(
         facet=facet,
         height=2.9,
         widest=3,
-        share=True,
+        share=share,
         format_axes=format_axes,
         reference=reference,
         reference_label=reference_label,
