@@ -47,7 +47,7 @@ from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule
 
 quote = "the disparity abruptly starts in stage 4"
 claims = report.claims(
-    *report.onset_claims("stage4", "", "Fig. 1", quote, "3.3", headline=True),
+    *report.onset_claims("stage4", "", "Fig. 1", quote, "3.3", headlines=["begins"]),
     report.Claim(
         "grows_inside",
         "The last block of stage 4 has a larger disparity than its first block",

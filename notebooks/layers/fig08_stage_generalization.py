@@ -96,7 +96,7 @@ claims = report.claims(
     ),
     report.Claim(
         "stagnates",
-        f"After stage 3, the accuracy of VGG19 and of the ATM rises by less than {effect}",
+        f"After stage 3, the SVM's accuracy rises by less than {effect} in VGG19 and in the ATM",
         quantity="accuracy of the SVM: last stage minus stage 3, in VGG19 or the ATM (whichever "
         "rises more)",
         below=effect,
@@ -191,14 +191,15 @@ for state, by_architecture in (("trained", trained), ("untrained", untrained)):
             row = {"part": f"stage{stage}", "network": name, "state": state}
             rows.append(row | {"value": audit.mean_ci(column)})
 risen = sum(rise.low > 0 for rise in rises.values())
+fallen = sum(rise.high < 0 for rise in rises.values())
 report.profile(
     rows,
     hue="state",
     facet="network",
     reference=None,
     ylabel="test accuracy of the SVM",
-    title="The SVM's accuracy rises significantly from stage 1 to stage 3 in "
-    f"{risen} of {len(rises)} architectures",
+    title=f"From stage 1 to stage 3, the SVM's accuracy rises significantly in {risen} and falls in "
+    f"{fallen} of {len(rises)} architectures",
 )
 
 # %%
@@ -235,12 +236,6 @@ def rise_check(*names):
     return {words: audit.mean_ci(np.mean(gained, axis=0))}
 
 
-without_rise = [name for name in (deep_vgg, atm) if not rises[name].low > 0]
-no_rise = (
-    f"accuracy does not rise significantly from stage 1 to 3 in {' and '.join(without_rise)}, "
-    "so it cannot level off"
-)
-
 member_accuracies = []
 test_accuracies = []
 for name in studies:
@@ -250,13 +245,17 @@ for name in studies:
 # %%
 report.judge(
     claims,
-    notes={"stagnates": no_rise if without_rise else ""},
+    notes={
+        "rises": f"{report.listed(rises)} (each alone)",
+        "training_adds": report.listed(extra_gains),
+    },
     rises=audit.least(rises.values()),
     training_adds=audit.least(extra_gains.values()),
     stagnates=audit.largest([late_gains[deep_vgg], late_gains[atm]]),
     resnet_slows=audit.paired_difference(gains[resnet][:, 2], earlier_gains),
     shallow_vgg_gains=audit.paired_difference(gains[shallow_vgg][:, 2], gains[deep_vgg][:, 2]),
     checks={
+        "stagnates": rise_check(deep_vgg) | rise_check(atm),
         "resnet_slows": rise_check(resnet),
         "shallow_vgg_gains": rise_check(shallow_vgg, deep_vgg),
     },
@@ -265,7 +264,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** A linear SVM on few small images is a weak measure. Where the SVM is at least as
-# accurate on stage 1 as on stage 3, the page cannot test whether accuracy levels off. The SVM and
+# accurate on stage 1 as on stage 3 (in `quick`: everywhere), the page cannot test whether accuracy
+# levels off. Before training, the SVM is less accurate on stage 3 than on stage 1, so training can
+# raise it more there: the second answer does not show that stage 3 generalizes better. The SVM and
 # the network learn from the same samples; a network may fit these in late stages, so late features
 # may look worse. The paper gives no setting of its SVM.
 

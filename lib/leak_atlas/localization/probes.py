@@ -15,6 +15,7 @@ from leak_atlas.audit import (
     Rows,
     auc,
     largest,
+    least,
     mean_ci,
 )
 from leak_atlas.localization import disparity
@@ -144,7 +145,12 @@ class ProbeComparison:
             for variant in self.variants
             for stage in self.before(begins)
         ]
-        return {"early_silent": largest(early), "begins": self.lead(begins)}
+        later = [self.disparity(variant, begins) for variant in self.variants]
+        return {
+            "early_silent": largest(early),
+            "begins_loud": least(later),
+            "begins": self.lead(begins),
+        }
 
     def regime(self) -> dict[str, float]:
         """What the networks learned, for `report.judge`: the lowest mean accuracy of a variant, on

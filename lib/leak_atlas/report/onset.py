@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from leak_atlas.report.ledger import Claim
 
-__all__ = ["onset_claims"]
+__all__ = ["SILENT", "onset_claims"]
 
 # A stage whose disparity is smaller than this counts as silent. Ten pairs of networks of `quick` do
 # not resolve .02.
@@ -13,31 +15,53 @@ ORDER = ["stage1", "stage2", "stage3", "stage4", "stage5"]
 
 
 def onset_claims(
-    begins: str, variants: str, paper: str, quote: str, section: str, headline: bool = False
-) -> tuple[Claim, Claim]:
-    """Two claims: no stage before `begins` shows a disparity, and `begins` shows more than they do.
+    begins: str,
+    variants: str,
+    paper: str,
+    quote: str,
+    section: str,
+    headlines: Collection[str] = (),
+) -> tuple[Claim, Claim, Claim]:
+    """Three claims: no stage before `begins` shows a disparity, `begins` shows one, and it shows
+    more than they do.
 
     `variants` names what is varied in the plural ("map sizes"), "" where nothing is. The estimates
-    of both are `ProbeComparison.onset(begins)`. `headline` marks the second.
+    of all are `ProbeComparison.onset(begins)`. `headlines` names those that answer the page's title.
     """
     last = ORDER[ORDER.index(begins) - 1].removeprefix("stage")
     early = f"stages 1 and {last}" if last == "2" else f"stages 1 to {last}"
     stage = begins.replace("stage", "stage ")
     distance = "by Euclidean distance"
+    every = f" for all {variants}" if variants else ""
+    over_all = f" over all {variants}" if variants else ""
     averaged = f", averaged over the {variants}" if variants else ""
     silent = Claim(
         "early_silent",
-        f"{early.capitalize()} have a disparity below {SILENT:g}"
-        + (f" for all {variants}" if variants else ""),
-        quantity=f"largest disparity |AUC − 0.5| of {early}"
-        + (f" over all {variants}" if variants else "")
-        + f", {distance}",
+        f"{early.capitalize()} have a disparity below {SILENT:g}{every}",
+        fails=f"At least one of {early} has a disparity above {SILENT:g}",
+        quantity=f"largest disparity |AUC − 0.5| of {early}{over_all}, {distance}",
         below=SILENT,
         margin=SILENT,
         paper=paper,
         quote=quote,
         section=section,
         control="two seeds on the same data",
+        headline="early_silent" in headlines,
+    )
+    loud = Claim(
+        "begins_loud",
+        f"{stage.capitalize()} has a disparity above {SILENT:g}{every}",
+        fails=f"{stage.capitalize()} has a disparity below {SILENT:g}"
+        + (f" for at least one of the {variants}" if variants else ""),
+        quantity=("smallest " if variants else "")
+        + f"disparity |AUC − 0.5| of {stage}{over_all}, {distance}",
+        above=SILENT,
+        margin=SILENT,
+        paper=paper,
+        quote=quote,
+        section=section,
+        control="two seeds on the same data",
+        headline="begins_loud" in headlines,
     )
     first = Claim(
         "begins",
@@ -51,6 +75,6 @@ def onset_claims(
         quote=quote,
         section=section,
         control="earlier stages of the same networks; two seeds on the same data",
-        headline=headline,
+        headline="begins" in headlines,
     )
-    return silent, first
+    return silent, loud, first
