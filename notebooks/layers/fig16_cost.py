@@ -13,10 +13,11 @@
 # clearly decrease after PPTP is applied" (section 5.2.3).
 #
 # **Setup.** The defence RelaxLoss trains networks *from scratch* or *inside PPTP*. PPTP rewinds and
-# retrains the risky stages of an ordinary network (those with a disparity in the paper). It freezes
-# earlier stages, which need no backward pass. We count operations and bytes instead of seconds. A
-# network is *accurate* once its test accuracy stays at 95 % or more of the final test accuracy of
-# the network that RelaxLoss trains from scratch on the same members.
+# retrains the risky stages of an ordinary network: in `quick`, stages 3 and 4 with the classifier,
+# as in the paper on CIFAR-100. It freezes earlier stages, which need no backward pass. We count
+# operations and bytes instead of seconds. A network is *accurate* once its test accuracy stays at
+# 95 % or more of the final test accuracy of the network that RelaxLoss trains from scratch on the
+# same members.
 #
 # **Controls.**
 #
@@ -77,10 +78,12 @@ claims = report.claims(
     ),
     report.Claim(
         "whole_bill",
-        "Ordinary training and PPTP together need fewer operations than RelaxLoss from scratch",
-        fails="Ordinary training and PPTP together need more operations than RelaxLoss from "
-        "scratch",
-        quantity=f"operations {until}: ordinary training and PPTP, divided by from scratch",
+        "Ordinary training (all epochs) and PPTP until a network is accurate need fewer operations "
+        "than RelaxLoss from scratch until a network is accurate",
+        fails="Ordinary training (all epochs) and PPTP until a network is accurate need more "
+        "operations than RelaxLoss from scratch until a network is accurate",
+        quantity="operations: all of ordinary training and those of PPTP until a network is "
+        "accurate, divided by those from scratch until a network is accurate",
         below=1.0,
         margin=0.2,
         ours=True,
@@ -209,8 +212,8 @@ report.curves(
     hue="training",
     reference=float(goal.mean()),
     reference_label="level of an accurate network, mean",
-    title=f"PPTP needs {ratio.value:.2f} times the operations of training from scratch, "
-    f"{total_ratio.value:.2f} times with ordinary training",
+    title=f"Until accurate, PPTP needs {ratio.value:.2f} times the operations of RelaxLoss from "
+    "scratch",
     xlabel="counted operations of a training, GFLOP",
     ylabel="test accuracy",
 )
@@ -243,12 +246,21 @@ for variant in (scratch, inside):
     manipulation_checks[f"{variant} should lower the accuracy on members"] = reduction
 share = saved_bytes[inside] / saved_bytes[scratch]
 half = epochs_needed(scratch) / 2
-never = {v: int((epochs_needed(v) > lengths[v]).sum()) for v in (inside, scratch)}
-missed = f"{never[inside]} inside PPTP, {never[scratch]} from scratch"
-note = f"networks not accurate at the end: {missed}"
+never = {v: int((epochs_needed(v) > lengths[v]).sum()) for v in (inside, scratch, short)}
+missed = f"{never[inside]} inside PPTP, {never[scratch]} from scratch, {never[short]} in control 2"
+compared_with_short = audit.mean_ci(operations(inside) / operations(short))
+short_words = f"divided by RelaxLoss from scratch for {retrain_epochs} epochs (control 2)"
+in_full = (ordinary_flops + retrain_epochs * flops_per_epoch[inside]) / (
+    epochs * flops_per_epoch[scratch]
+)
+notes = {
+    "operations": f"{report.listed({short_words: compared_with_short})}. "
+    f"Networks not accurate at the end: {missed}",
+    "whole_bill": f"with all epochs of all trainings: {in_full:.2f}",
+}
 report.judge(
     claims,
-    notes={"operations": note},
+    notes=notes,
     operations=ratio,
     whole_bill=total_ratio,
     memory=audit.Estimate(share, share, share),
@@ -262,10 +274,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Counted operations are not seconds: small networks spend much time on other work.
-# A network that never stays accurate counts with too low a cost, which favours the training with
-# more such networks. This page does not compare privacy: see the pages
-# `fig13_tab06_defences_cifar100` and `fig15_roc`.
+# **Limits.** Ordinary training counts in full, the other trainings until a network is accurate.
+# Counted operations are not seconds: small networks spend much time on other work. A network that
+# never stays accurate counts with too low a cost, which favours the training with more such
+# networks. This page does not compare privacy: see the pages `fig13_tab06_defences_cifar100` and
+# `fig15_roc`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

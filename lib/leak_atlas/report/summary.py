@@ -20,7 +20,7 @@ ANSWERS = {  # for each verdict: a word, and a template of a true sentence
     "fails": ("No.", "{fails}: {number}."),
     "undecided": (
         "Undecided:",
-        "“{text}”. The interval contains the border {border}: {number}.",
+        "“{text}”. The interval contains the border {border}: {number}.{excluded}",
     ),
     "underpowered": (
         "Underpowered:",
@@ -71,8 +71,33 @@ def answer(row: Row) -> tuple[str, str]:
     word, sentence = ANSWERS[row["verdict"]]
     if row["verdict"] == "underpowered" and (row.get("power") or 0.0) <= 1:
         word, sentence = UNMEASURED
-    words = {"text": text, "fails": fails, "border": _border(row), "number": _number(row)}
+    words = {
+        "text": text,
+        "fails": fails,
+        "border": _border(row),
+        "number": _number(row),
+        "excluded": _excluded(row),
+    }
     return word, sentence.format(**words)
+
+
+def _excluded(row: Row) -> str:
+    """Where the interval of an undecided claim excludes the smallest effect of interest: a sentence
+    that says so, else "".
+    """
+    least = ledger.smallest_effect(row)
+    rule = row["rule"]
+    if least is None or rule.startswith("|"):
+        return ""
+    border = ledger.border(row)
+    is_lower = ">\u00a0" in rule
+    edge = border + least if is_lower else border - least
+    if row["high"] >= edge if is_lower else row["low"] <= edge:
+        return ""
+    effect = f"{edge:.2g}".replace("-", "−")
+    if border == 0:
+        return f" It excludes {effect}, the smallest effect of interest."
+    return f" It excludes {effect}: an effect of {least:.2g} is the smallest of interest."
 
 
 def _border(row: Row) -> str:
