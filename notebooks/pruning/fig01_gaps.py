@@ -24,8 +24,8 @@
 # 1. *Fine-tuning alone* (subtracted in both answers): the dense network is trained for the same
 #    number of additional epochs, and nothing is pruned.
 # 2. *Logarithms*: a sensitivity gap also grows if all sensitivities grow by one factor, or if a few
-#    samples become very sensitive. In both cases most members are no easier to identify. The gap
-#    in log10 of the sensitivity is unaffected by a common factor and depends little on a few
+#    samples become very sensitive. In both cases the order of most samples can stay the same. The
+#    gap in log10 of the sensitivity is unaffected by a common factor and depends little on a few
 #    samples.
 
 # %% tags=["parameters"]
@@ -181,7 +181,7 @@ report.histograms(
     ("members", "non-members"),
     notes,
     log=True,
-    title=f"Pruning {effect} the confidence gap beyond fine-tuning alone",
+    title=f"Beyond fine-tuning alone, pruning {effect} the mean confidence gap",
     xlabel=f"confidence or sensitivity of each sample (target 1 of {targets})",
     ylabel="share of samples",
 )
@@ -189,7 +189,8 @@ report.histograms(
 # %% [markdown]
 # ## Gaps of all targets
 # The paper compares the pruned with the dense network. The fine-tuned dense network is trained for
-# the same number of epochs as the pruned one.
+# the same number of epochs as the pruned one. A gap of the first target (figure) can change in
+# another direction than the mean.
 
 # %%
 rows = []
@@ -218,7 +219,7 @@ def log_gap(variant):
 
 log_gap_change = audit.paired_difference(log_gap(pruner), log_gap(tuned))
 log_gap_note = report.listed(
-    {"gap in log10 of the sensitivity, not as a share (control 2)": log_gap_change}
+    {"change of the gap in log10 of the sensitivity (control 2)": log_gap_change}
 )
 pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
@@ -239,8 +240,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The page tests one pruner at one sparsity. All targets draw their members from the
-# same half of the pool. A larger gap need not mean more leakage: an attack can identify the same
-# number of members while a gap grows (see `fig09_gap_and_risk`).
+# same half of the pool; the intervals do not include the choice of that half. A larger gap need not
+# mean more leakage: an attack can identify the same number of members while a gap grows (see
+# `fig09_gap_and_risk`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -107,7 +107,8 @@ def rules(seed: int | None, pilots: Sequence[int]) -> str:
     """On which seeds the rules of a page were set, and which seed it judges; "" of no seed at all."""
     sentences = []
     if pilots:
-        named = " and ".join(str(pilot) for pilot in pilots)
+        *others, last = (str(pilot) for pilot in pilots)
+        named = f"{', '.join(others)} and {last}" if others else last
         seeds = "seeds" if len(pilots) > 1 else "seed"
         sentences.append(f"Claims, borders and controls were set on {seeds} {named}.")
     if seed in pilots:

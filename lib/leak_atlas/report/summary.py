@@ -101,9 +101,17 @@ def _excluded(row: Row) -> str:
 
 
 def _border(row: Row) -> str:
-    """The number that an interval is compared with: `0.02`, or `±0.02` of an absolute value."""
-    sign = "±" if row["rule"].startswith("|") else ""
-    return f"{sign}{ledger.border(row):g}".replace("-", "−")
+    """The number that an interval contains: `0.02`; of an absolute value `−0.02`, or `±0.02` if it
+    contains both.
+    """
+    border = ledger.border(row)
+    sign = ""
+    if row["rule"].startswith("|"):
+        inside = [number for number in (-border, border) if row["low"] <= number <= row["high"]]
+        sign = "±"
+        if len(inside) == 1:
+            sign, border = "", inside[0]
+    return f"{sign}{border:g}".replace("-", "−")
 
 
 def _evidence(row: Row) -> str:
