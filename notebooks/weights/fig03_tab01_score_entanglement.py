@@ -18,7 +18,7 @@
 # of convolutions (ResNet) or of attention and MLP (ViT), *norm weights* those of normalisation
 # layers, *linear weights* those of the classifier.
 #
-# **Controls.** No two scores that are compared share their batches.
+# **Controls.** Scores that are compared use different batches.
 #
 # 1. *Two learnability scores* of different batches show how far noise lowers a correlation. They
 #    decide whether the two kinds of scores differ, if both kinds are equally noisy. "Robustness"
@@ -234,7 +234,7 @@ for name in variants:
         mean[name, kind] = correlation
 report.density(
     panels,
-    title=f"Both scores of main weights correlate by {mean['ResNet', 'main']:.2f} (ResNet) "
+    title=f"Learnability and vulnerability of main weights correlate by {mean['ResNet', 'main']:.2f} (ResNet) "
     f"and {mean['ViT', 'main']:.2f} (ViT)",
     notes=notes,
     xlabel="learnability score",
@@ -347,10 +347,12 @@ caption = f"Pearson's correlation over main weights, mean over {runs} networks"
 report.table(rows, caption=caption, fold="Correlation corrected for noise")
 
 # %% [markdown]
-# **Limits.** A score is not a measure of leakage: the page `own01_score_at_work` tests what the
-# updates of these scores do to members. A difference of correlations below .05, our smallest effect
-# of interest, is small even where it is significant. The ViT fits fewer members than the ResNet:
-# this alone can lower its AUC of LiRA.
+# **Limits.** Both scores' updates fit the members: this shared term alone makes the scores
+# correlate, and no control scores the other term alone. Pearson's correlation mostly depends on the
+# weights with the highest scores. A score is not a measure of leakage: the page
+# `own01_score_at_work` tests what the updates of these scores do to members. A difference of
+# correlations below .05, our smallest effect of interest, is small even where it is significant.
+# The ViT fits fewer members than the ResNet: this alone can lower its AUC of LiRA.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -15,10 +15,11 @@
 #
 # **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
 # with the highest vulnerability, and retrains the others with a defence: RelaxLoss (keeps the loss
-# near a target) or HAMP (asks for outputs of high entropy). *Vulnerability* sums |gradient ×
-# weight| over updates that fit members and forget non-members. *From scratch* means without CWRF,
-# for the number of epochs of no defence. We say that a network *converges* if it reaches 80 % of
-# the undefended test accuracy. The attacks are LiRA and RMIA.
+# near a target) or HAMP (its training part: asks for outputs of high entropy; its change of outputs
+# at test time is left out). *Vulnerability* sums |gradient × weight| over updates that fit members
+# and forget non-members. *From scratch* means without CWRF, for the number of epochs of no defence.
+# We say that a network *converges* if it reaches 80 % of the undefended test accuracy. The attacks
+# are LiRA and RMIA.
 #
 # **Controls.**
 #
@@ -66,9 +67,9 @@ claims = report.claims(
         f"HAMP from scratch reaches less than {converged:.0%} of the undefended test accuracy",
         fails=f"HAMP from scratch reaches more than {converged:.0%} of the undefended test "
         "accuracy",
-        quantity=f"test accuracy: HAMP from scratch minus {converged:g} times that of no defence",
-        below=0.0,
-        margin=0.02,
+        quantity="test accuracy of HAMP from scratch, divided by that of no defence",
+        below=converged,
+        margin=0.05,
         paper="Fig. 5b",
         quote="the model solely trained with HAMP fails to converge",
         section="5.2",
@@ -198,7 +199,7 @@ report.table(
 # ## Verdicts
 
 # %%
-converged_accuracy = converged * np.array(comparison.accuracies[no_defence])
+hamp_ratio = np.divide(comparison.accuracies["HAMP", scratch], comparison.accuracies[no_defence])
 deviation_changes = []  # by defence: deviation inside CWRF minus from scratch, of each network
 for name in defences:
     deviations_inside = audit.deviations(comparison.accuracies[name, inside])
@@ -237,7 +238,7 @@ checks |= {
 # %%
 report.judge(
     claims,
-    hamp_alone=audit.paired_difference(comparison.accuracies["HAMP", scratch], converged_accuracy),
+    hamp_alone=audit.mean_ci(hamp_ratio),
     hamp_gains=hamp_change,
     steadier=audit.mean_ci(np.mean(deviation_changes, axis=0)),
     relaxloss_leak=relaxloss,
@@ -250,12 +251,14 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The profile `quick` has ten classes, the paper's data a hundred. The paper does not
-# say when a network has converged. Networks are retrained for longer than on the page
-# `tab03_cifar10`, so that HAMP converges in retraining: the two pages' numbers differ. Networks
-# inside CWRF train for more epochs than networks from scratch. Each network has its own
-# members, which makes test accuracy vary more, from scratch and inside CWRF alike. A defence can
-# reach what it trains for and still leak more than no defence.
+# **Limits.** The profile `quick` has ten classes and HAMP's published strength for ten classes, the
+# paper's data a hundred: convergence here is no evidence about CIFAR-100. With nothing rewound HAMP
+# loses as much accuracy as inside CWRF (see the table), so the rewind is not the cause; HAMP from
+# scratch leaks more. The paper does not say when a network has converged. Networks are retrained
+# for longer than on the page `tab03_cifar10`, so that HAMP converges in retraining: the two pages'
+# numbers differ. Networks inside CWRF train for more epochs than networks from scratch. Each
+# network has its own members, which makes test accuracy vary more, from scratch and inside CWRF
+# alike. HAMP also changes outputs at test time; this part is left out.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

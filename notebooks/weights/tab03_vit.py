@@ -22,8 +22,8 @@
 #
 # **Controls.**
 #
-# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. PAST
-#    without CWRF already is this control.
+# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. For
+#    PAST, "nothing rewound" and "without CWRF" are the same network.
 # 2. *The defence works*: a defence that does not significantly lower the AUC of LiRA without CWRF
 #    is not tested.
 
@@ -168,13 +168,17 @@ for (defence, number), (paper_without, paper_inside) in printed.items():
 # %%
 relaxloss_leak = comparison.auc_difference(("RelaxLoss", inside), ("RelaxLoss", without), "LiRA")
 words = "significantly raises", "significantly lowers", "does not significantly change"
+changes = report.effect(relaxloss_leak, *words)
+title = f"In a ViT, CWRF {changes} the AUC of LiRA on RelaxLoss"
+if not comparison.contrast(plain, ("RelaxLoss", without), "LiRA").low > 0:
+    title = "Not tested in the ViT: RelaxLoss alone does not significantly lower LiRA's AUC"
 report.against_paper(
     rows,
     "defence",
     facet="number",
     source="paper, CIFAR-10",
     xlabel="inside CWRF minus without CWRF",
-    title=f"In a ViT, CWRF {report.effect(relaxloss_leak, *words)} the AUC of LiRA on RelaxLoss",
+    title=title,
 )
 
 # %%
@@ -203,10 +207,12 @@ works = {}
 for defence in ("RelaxLoss", "PAST"):
     lowered_by = comparison.contrast(plain, (defence, without), "LiRA")
     works[defence] = {f"{defence} without CWRF lowers the AUC of LiRA": lowered_by}
+lowered_by = comparison.contrast(plain, ("RelaxLoss", not_rewound), "LiRA")
+works_unrewound = {"RelaxLoss with nothing rewound lowers the AUC of LiRA": lowered_by}
 checks = {
     "relaxloss": manipulation_checks | works["RelaxLoss"],
     "past": manipulation_checks | works["PAST"],
-    "rewinding": manipulation_checks | works["RelaxLoss"],
+    "rewinding": manipulation_checks | works_unrewound,
     "accuracy": manipulation_checks | works["RelaxLoss"] | works["PAST"],
 }
 

@@ -149,7 +149,8 @@ def _rule(row: Row) -> str:
 def networks(rows: Iterable[Row]) -> str:
     """What the networks behind the claims learnt, and whether that is enough for the claims.
 
-    Named are the accuracies that are closest to what is required. "" for claims that an earlier
+    Named are the accuracies that are closest to what is required; where one is not met, only such.
+    "" for claims that an earlier
     version judged, which did not store this.
     """
     rows = [row for row in rows if "learnt" in row]
@@ -163,14 +164,15 @@ def networks(rows: Iterable[Row]) -> str:
         value, least = learnt[name]
         return (value or 0.0) - least
 
+    is_untrained = any(row.get("outside") for row in rows)
+    if is_untrained:
+        learnt = {name: pair for name, pair in learnt.items() if margin(name) < 0} or learnt
     nearest = sorted(learnt, key=margin)[:NAMED]
     named = [requirement(name, *pair) for name, pair in learnt.items() if name in nearest]
     text = ", ".join(named)
     if len(learnt) > NAMED:
         text += f", and {len(learnt) - NAMED} more"
-    if any(row.get("outside") for row in rows):
-        text += UNTRAINED
-    return text
+    return text + UNTRAINED if is_untrained else text
 
 
 def short(rows: Sequence[Row]) -> str:
