@@ -7,17 +7,20 @@
 # ---
 
 # %% [markdown]
-# # Is WeMem's attack network only as accurate as calling every sample a member?
+# # Does our copy of WeMem's attack network beat calling every sample a member?
 #
 # **Question.** Ours, about the slide on the defence RMR in WeMem (Shang et al. 2025). With RMR at
 # lambda_r = .1, the accuracy of the slide's attack networks falls to between 72.9 and 73.2 % on
 # CIFAR10; without a defence, that of NN is 75.85 %. The slide takes this fall for protection. A
-# guess that calls every sample a member would be right for 73.2 % there. We test our copy of NN.
+# guess that calls every sample a member would be right for 73.2 % there. On the slide, NN without a
+# defence is 2.65 points above this guess. We test our copy of NN.
 #
 # **Setup.** Networks are pruned in five rounds, with RMR and without (*Base*). RMR is an L2 penalty
 # of strength lambda_r = .1 for members with high memorization scores: how much the confidence in a
 # sample depends on training with it. *NN* is one of the slide's attack networks. Most attacked
-# samples are members, as in the published code (73 %). n counts target networks.
+# samples are members, as in the published code (73 %). n counts target networks; they share one
+# trained NN for each kind of network, so the intervals leave out how NN varies when it is trained
+# again.
 #
 # **Controls.**
 #
@@ -36,7 +39,7 @@ published_pool = 700  # train samples, half of them the attacker's (published co
 published_test = 173  # test samples, which are non-members on both sides (published code: all)
 published_dev = 71  # non-members set apart in each half (published code: 34 %)
 published_targets = 5  # target networks (published code: 1)
-published_shadows = 3  # shadow models (published code: 5)
+published_shadows = 5  # shadow models (published code: 5)
 epochs = 100  # epochs of the dense network (published code: 100)
 round_epochs = 21  # epochs of a round (published code: 21)
 batch = 128  # samples a step (published code: 128)
@@ -46,7 +49,7 @@ score_epochs = 30  # epochs of the five networks that give the scores (not state
 rounds = 5  # rounds, the first of which removes nothing (slides: 5)
 sparsity = 0.6  # share of the weights that the last round has removed (slides: mainly .6)
 risky_share = 0.176  # share of members with the penalty (published CIFAR10 scores above tau = .5)
-attack_epochs = 20  # epochs of the attack network NN, with Adam (published code: 100)
+attack_epochs = 100  # epochs of the attack network NN, with Adam (published code: 100)
 learnt = 0.6  # test accuracy that is required of the dense networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1, 7]  # seeds on which claims, borders and controls were set
@@ -62,10 +65,10 @@ with_rmr = "RMR"
 claims = report.claims(
     report.Claim(
         "majority_floor",
-        "On networks with RMR, the attack network NN is as accurate as calling every sample a "
-        "member, within two points",
-        fails="On networks with RMR, the accuracy of the attack network NN differs from that of "
-        "calling every sample a member by at least two points",
+        "On networks with RMR, our NN is as accurate as calling every sample a member, within two "
+        "points",
+        fails="On networks with RMR, the accuracy of our NN differs from that of calling every "
+        "sample a member by at least two points",
         quantity="accuracy of the attack network NN minus the share of members (the accuracy of "
         f"calling every sample a member), networks with the defence {with_rmr}",
         within=0.02,
@@ -75,9 +78,9 @@ claims = report.claims(
     ),
     report.Claim(
         "floor_without_defence",
-        "On networks without a defence, NN is as accurate as calling every sample a member, within "
-        "two points",
-        fails="On networks without a defence, the accuracy of NN differs from that of calling "
+        "On networks without a defence, our NN is as accurate as calling every sample a member, "
+        "within two points",
+        fails="On networks without a defence, the accuracy of our NN differs from that of calling "
         "every sample a member by at least two points",
         quantity="accuracy of NN minus the share of members, networks without a defence",
         within=0.02,
@@ -93,6 +96,8 @@ claims = report.claims(
         margin=0.02,
         ours=True,
         control="no threshold; paired over targets",
+        fails="NN has a higher AUC on networks with RMR than on networks without a defence",
+        headline=True,
     ),
     regime={"dense member accuracy": 0.95, "dense test accuracy": learnt},
 )
@@ -152,7 +157,7 @@ report.against_paper(
     "network",
     source="slide, CIFAR10",
     xlabel="accuracy of NN minus that of a majority guess",
-    title=f"NN significantly beats a majority guess on {len(beaten)} of {len(SLIDE)} kinds of "
+    title=f"Our NN beats calling every sample a member on {len(beaten)} of {len(SLIDE)} kinds of "
     "pruned networks",
 )
 
@@ -194,9 +199,10 @@ report.judge(
 # %% [markdown]
 # **Limits.** One data set, one architecture, and one of the slide's four attack networks. On the
 # slide, the accuracy of NN on networks without a defence is 75.85 %, above the 73.2 % of a majority
-# guess. Where our NN is not above the guess, it is a weaker attack than the slide's. As in the
-# published code, targets and shadow models share their non-members. All targets share one half of
-# the samples and one set of shadow models.
+# guess. Where our NN is not above the guess, it is a weaker attack than the slide's, and no network
+# of this page shows that it can beat the guess: the page then shows that this can happen, not that
+# it happened on the slide. As in the published code, targets and shadow models share their
+# non-members. All targets share one half of the samples and one set of shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
