@@ -67,6 +67,22 @@ from leak_atlas.recipe import (
 effect = 0.02  # the smallest change of an accuracy that is worth having
 in_paper = {"paper": "Fig. 8", "section": "3.3", "margin": effect}
 paired = "paired: the same networks"
+stagnating = {"stagnates_vgg": "VGG19", "stagnates_atm": "the ATM"}
+
+
+def stagnates_claim(name, architecture):
+    """After stage 3, later stages add no accuracy."""
+    return report.Claim(
+        name,
+        f"After stage 3, the SVM's accuracy rises by less than {effect} in {architecture}",
+        quantity=f"accuracy of the SVM in {architecture}: last stage minus stage 3",
+        below=effect,
+        quote="others stagnate or even deteriorate (ATM and VGG)",
+        control="accuracy must first rise from stage 1 to stage 3",
+        **in_paper,
+    )
+
+
 claims = report.claims(
     report.Claim(
         "rises",
@@ -94,16 +110,7 @@ claims = report.claims(
         control="the same networks before training",
         headline=True,
     ),
-    report.Claim(
-        "stagnates",
-        f"After stage 3, the SVM's accuracy rises by less than {effect} in VGG19 and in the ATM",
-        quantity="accuracy of the SVM: last stage minus stage 3, in VGG19 or the ATM (whichever "
-        "rises more)",
-        below=effect,
-        quote="others stagnate or even deteriorate (ATM and VGG)",
-        control="accuracy must first rise from stage 1 to stage 3",
-        **in_paper,
-    ),
+    *(stagnates_claim(name, architecture) for name, architecture in stagnating.items()),
     report.Claim(
         "resnet_slows",
         "In the ResNet, stage 4 adds less accuracy than stages 2 and 3 add on average",
@@ -251,11 +258,13 @@ report.judge(
     },
     rises=audit.least(rises.values()),
     training_adds=audit.least(extra_gains.values()),
-    stagnates=audit.largest([late_gains[deep_vgg], late_gains[atm]]),
+    stagnates_vgg=late_gains[deep_vgg],
+    stagnates_atm=late_gains[atm],
     resnet_slows=audit.paired_difference(gains[resnet][:, 2], earlier_gains),
     shallow_vgg_gains=audit.paired_difference(gains[shallow_vgg][:, 2], gains[deep_vgg][:, 2]),
     checks={
-        "stagnates": rise_check(deep_vgg) | rise_check(atm),
+        "stagnates_vgg": rise_check(deep_vgg),
+        "stagnates_atm": rise_check(atm),
         "resnet_slows": rise_check(resnet),
         "shallow_vgg_gains": rise_check(shallow_vgg, deep_vgg),
     },

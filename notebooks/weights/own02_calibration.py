@@ -21,8 +21,8 @@
 #
 # 1. *The leak is not measured*: a choice by the leak would bias the page `tab03_cifar10`.
 # 2. *The whole grid* is shown, not only the nearest setting.
-# 3. *The same data* as the paper, except in `quick`: where our data are not CIFAR-10, nothing is
-#    tested.
+# 3. *The same data* as the paper, except in `quick`: where our data are not CIFAR-10, the answer is
+#    no test of the paper.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
@@ -50,7 +50,8 @@ claims = report.claims(
     report.Claim(
         "reached",
         "At the nearest setting, the test accuracy is within 0.02 of the paper's",
-        fails="At the nearest setting, the test accuracy differs by at least 0.02 from the paper's",
+        fails="At the nearest setting, the test accuracy differs by at least 0.02 from the paper's "
+        "on CIFAR-10",
         quantity=f"test accuracy at the nearest setting of the grid minus the paper's {printed}",
         within=0.02,
         ours="our calibration against Tab. 3",
@@ -114,7 +115,9 @@ members = [float(results[one]["accuracy_member"]) for one in grid[nearest]]
 report.judge(
     claims,
     reached=minus_paper[nearest],
-    checks={"reached": {"the data are the paper's, CIFAR-10": data == "cifar10"}},
+    notes={
+        "reached": "" if data == "cifar10" else f"{data} is not CIFAR-10, so no test of the paper"
+    },
     regime={"member accuracy at the nearest setting": audit.mean_ci(members)},
 )
 
