@@ -78,6 +78,14 @@ def test_the_estimates_of_the_claims_of_an_onset(comparison: ProbeComparison) ->
     assert [claim.name for claim in claims] == list(estimates)
     judged = report.judge(report.claims(*claims), **estimates)
     assert judged["begins"] == "holds"
+    loudest = [comparison.disparity(name, "stage2.1").value for name in ("narrow", "wide")]
+    assert estimates["begins_loud"].value == pytest.approx(min(loudest))
+
+
+def test_the_claims_that_answer_the_title_are_chosen_by_name() -> None:
+    claims = report.onset_claims("stage3", "", "Fig. 1", "a quote", "3.3", headlines=["begins"])
+    assert [claim.headline for claim in claims] == [False, False, True]
+    assert claims[1].fails == "Stage 3 has a disparity below 0.04"
 
 
 def test_the_network_that_learnt_least_counts(comparison: ProbeComparison) -> None:

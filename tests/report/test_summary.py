@@ -100,3 +100,33 @@ def test_in_short_says_that_a_manipulation_check_failed():
     rows = judged(RIGHT, checks={"c0": {"pruning removes weights": False}})
     assert "**Not tested:** “Claim 0”." in summary.short(rows)
     assert "manipulation check failed: “pruning removes weights”" in summary.short(rows)
+
+
+@pytest.mark.parametrize(
+    ("rule", "estimate", "said"),
+    [
+        ({"above": 0.0}, Estimate(0.0, -0.01, 0.01, 5), "It excludes 0.02, the smallest effect"),
+        ({"below": 0.0}, Estimate(0.0, -0.01, 0.01, 5), "It excludes −0.02, the smallest effect"),
+        ({"above": 0.5}, Estimate(0.5, 0.49, 0.51, 5), "It excludes 0.52: an effect of 0.02"),
+        ({"above": 0.0}, Estimate(0.01, -0.005, 0.025, 5), ""),
+    ],
+)
+def test_an_undecided_answer_says_which_effect_it_excludes(rule, estimate, said):
+    claim = report.Claim("c", "A rises", "slope", margin=0.02, ours=True, **rule)
+    answer = summary.short(list(report.judge(report.claims(claim), c=estimate)))
+    assert "Undecided" in answer
+    assert said in answer and ("excludes" in answer) == bool(said)
+
+
+def test_of_two_borders_the_one_inside_the_interval_is_named():
+    claim = report.Claim("c", "A stays", "slope", within=0.02, ours=True)
+    below = Estimate(-0.01, -0.025, 0.005, 5)
+    assert "the border −0.02:" in summary.short(list(report.judge(report.claims(claim), c=below)))
+    both = Estimate(0.0, -0.03, 0.03, 5)
+    assert "the border ±0.02:" in summary.short(list(report.judge(report.claims(claim), c=both)))
+
+
+def test_only_the_requirement_that_is_not_met_is_named():
+    rows = judged(RIGHT, regime={"fit": 0.9, "skill": 0.6}, fit=0.5, skill=0.7)
+    first, *_ = summary.short(rows).splitlines()
+    assert "fit 0.500" in first and "skill" not in first
