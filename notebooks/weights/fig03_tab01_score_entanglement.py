@@ -205,6 +205,7 @@ for name in variants:
 
 # %%
 pearson_r = {}  # by architecture, pair of scores and kind of weight: Pearson's r of each network
+rank_r = {}  # by architecture and pair of scores: rank correlation over main weights
 for name in variants:
     vulnerability = score[name, "vulnerability"]
     learnability = score[name, "learnability"]
@@ -222,6 +223,11 @@ for name in variants:
             by_network.append(correlations(first, second, groups[name]))
         for kind in ("main", "norm", "linear"):
             pearson_r[name, pair, kind] = np.array([by_kind[kind] for by_kind in by_network])
+        over_ranks = []
+        for first, second in zip(firsts, seconds, strict=True):
+            main_weights = (flat(each, groups[name], "main") for each in (first, second))
+            over_ranks.append(float(audit.rank_correlation(*main_weights)))
+        rank_r[name, pair] = np.array(over_ranks)
 
 # %%
 panels, notes, mean = {}, {}, {}
@@ -330,27 +336,32 @@ report.judge(
 # ## Robustness: noise of both scores
 # Noise alone makes two scores correlate by less than 1. *Corrected for noise*, their correlation is
 # divided by the square root of the product of two correlations: that of two learnability scores and
-# that of two vulnerability scores. Below 1, the scores differ by more than noise.
+# that of two vulnerability scores. Below 1, the scores differ by more than noise. Pearson's
+# correlation depends mostly on the highest scores, the correlation of *ranks* on all.
 
 # %%
+kinds_of_correlation = {
+    "Pearson's": {key[:2]: values for key, values in pearson_r.items() if key[2] == "main"},
+    "ranks": rank_r,
+}
 rows = []
-for name in variants:
-    of_main = {pair: pearson_r[name, pair, "main"] for pair in pairs}
-    between = of_main["learnability and vulnerability"]
-    noise = np.sqrt(of_main["two learnability scores"] * of_main["two vulnerability scores"])
-    row = {"network": name}
-    for pair in pairs:
-        if pair != "shuffled gradients":
-            row[pair] = audit.mean_ci(of_main[pair])
-    rows.append(row | {"corrected for noise": audit.mean_ci(between / noise)})
-caption = f"Pearson's correlation over main weights, mean over {runs} networks"
+for label, correlation in kinds_of_correlation.items():
+    for name in variants:
+        between = correlation[name, "learnability and vulnerability"]
+        noise = correlation[name, "two learnability scores"]
+        noise = np.sqrt(noise * correlation[name, "two vulnerability scores"])
+        row = {"network": name, "correlation": label}
+        for pair in pairs:
+            if pair != "shuffled gradients":
+                row[pair] = audit.mean_ci(correlation[name, pair])
+        rows.append(row | {"corrected for noise": audit.mean_ci(between / noise)})
+caption = f"Correlations over main weights, mean over {runs} networks"
 report.table(rows, caption=caption, fold="Correlation corrected for noise")
 
 # %% [markdown]
 # **Limits.** Both scores' updates fit the members: this shared term alone makes the scores
-# correlate, and no control scores the other term alone. Pearson's correlation mostly depends on the
-# weights with the highest scores. A score is not a measure of leakage: the page
-# `own01_score_at_work` tests what the updates of these scores do to members. A difference of
+# correlate, and no control scores the other term alone.  A score is not a measure of leakage: the
+# page `own01_score_at_work` tests what the updates of these scores do to members. A difference of
 # correlations below .05, our smallest effect of interest, is small even where it is significant.
 # The ViT fits fewer members than the ResNet: this alone can lower its AUC of LiRA.
 
