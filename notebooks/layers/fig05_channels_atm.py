@@ -17,7 +17,7 @@
 # For each sample and stage we measure the distance between the features of M_all and of M_h1. The
 # AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
 # samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|. The networks differ in
-# the channels of stages 3 and 4.
+# the channels of stages 3 and 4, here called their *width*; stage 1 always has the same number.
 #
 # **Controls.**
 #
@@ -45,7 +45,7 @@ pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
 # %%
-from leak_atlas import audit, lab, report
+from leak_atlas import lab, report
 from leak_atlas.recipe import Augment, Data, Model, ProbeStudy, Schedule, Threshold
 
 same = 0.04  # a smaller change of a stage's disparity counts as none; ten pairs cannot decide .02
@@ -88,7 +88,7 @@ claims
 # %% [markdown]
 # ## AUC of each stage by channels of stages 3 and 4 (Fig. 5)
 # The *disparity* of a stage is the distance of its AUC from the dotted line. The title refers to
-# the Euclidean distance.
+# the Euclidean distance. In `quick`, the disparity exceeds .04 only in stage 4 (see the table).
 
 # %%
 schedule = Schedule(
@@ -113,16 +113,16 @@ narrowest, widest = widths[0], widths[-1]
 
 # %%
 measures = ("euclidean", "direction")
-from_border = audit.least([comparison.disparity(name, "stage3") for name in widths])
-words = ("is above", "is below", "is not significantly above")
-above = report.effect(from_border, *words, border=report.SILENT)
+of_stage_3 = [comparison.disparity(name, "stage3") for name in widths]
+below = sum(disparity.high < report.SILENT for disparity in of_stage_3)
 report.profile(
     comparison.rows(measures),
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
     hatch_from="stage3",
-    title=f"Over the widths, the smallest disparity of stage 3 {above} {report.SILENT}",
+    title=f"The disparity of stage 3 is significantly below {report.SILENT} at {below} of "
+    f"{len(widths)} widths",
     ylabel="AUC, unseen against seen samples",
 )
 

@@ -7,17 +7,17 @@
 # ---
 
 # %% [markdown]
-# # In stage 4, does direction contribute more than length to the distance of unseen samples?
+# # In stage 4, does direction contribute more than length to the distance gap of unseen samples?
 #
 # **Our question** about PPTP's measure, the Euclidean distance between the features of two networks
 # (section 3.2).
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
 # For each sample and stage we measure the distance between the features of M_all and of M_h1.
-# *Unseen* samples, which only M_all saw, have a larger distance than *seen* samples, which both
-# networks saw. We split this *gap* into parts due to the direction and to the length of features.
-# The AUC of a stage says how well a distance separates unseen from seen samples. The *disparity* of
-# a stage is |AUC − 0.5|.
+# *Unseen* samples are those that only M_all saw; *seen* samples, both networks saw. The *gap* is
+# the mean squared distance of unseen minus that of seen samples. We split it into parts due to the
+# direction and to the length of features. The AUC of a stage says how well a distance separates
+# unseen from seen samples. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.**
 #
@@ -58,7 +58,7 @@ claims = report.claims(
         fails="In stage 4, direction contributes less than length to the distance gap of unseen "
         "samples",
         quantity="contribution to the gap in stage 4, as share of the mean squared distance: "
-        "direction minus the larger of the two parts of length",
+        "direction minus the larger of length difference and scale",
         above=0.0,
         margin=0.1,
         ours=True,
@@ -102,7 +102,8 @@ claims
 # %% [markdown]
 # ## AUC of each stage by distance, direction and length
 # Above 0.5, the quantity is larger for unseen samples; below 0.5, for seen samples. The grey band
-# is that of the Euclidean distance.
+# is that of the Euclidean distance. In stage 4, length in M_h1 separates the samples as well as
+# direction does; but unseen samples have the shorter features, which lowers their distance.
 
 # %%
 augmentation = Augment(augment) if augment else None
@@ -148,15 +149,16 @@ report.profile(
 
 # %% [markdown]
 # ## Contributions of direction and length to the gap
-# The gap is the mean squared distance of unseen samples minus that of seen samples, as share of the
-# mean over all samples. By the law of cosines it is a sum of four parts:
+# The gap is shown as a share of the mean over all samples. By the law of cosines it is a sum of
+# four parts. A part is positive if, for unseen samples,
 #
-# - *direction*: the angle between the features of M_all and M_h1 is wider for unseen samples;
-# - *length difference*: lengths differ more between M_all and M_h1 for unseen samples;
-# - *scale*: the features of unseen samples are longer;
-# - *both*: wide angles and long features occur together more often for unseen samples.
+# - *direction*: the angle between the features of M_all and M_h1 is wider;
+# - *length difference*: lengths differ more between M_all and M_h1;
+# - *scale*: features are longer;
+# - *both*: wide angles and long features occur together more often.
 #
-# A part is negative where the opposite is true.
+# It is negative if the opposite is true. *Length difference* and *scale* are the two parts of
+# length.
 
 # %%
 steps = [probe.results[step] for step in probe.distances[name]]

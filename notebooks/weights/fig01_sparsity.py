@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a network still leak after moderate pruning, and stay accurate after heavy pruning?
+# # After heavy pruning, does a network still leak and stay accurate?
 #
 # **The paper.** Fang & Kim (2026), Fig. 1: "even in the very high sparsities, accuracy is
 # maintained, but privacy vulnerability does not improve" (section 3). The paper measures
@@ -17,8 +17,8 @@
 # **Setup.** Each weight of a trained network has an importance score: |gradient × weight|, summed
 # over some updates (first-order Taylor importance). *Taylor pruning* sets the weights with the
 # lowest scores to zero, all at once; the network is then fine-tuned. The *sparsity* is the share of
-# weights that are zero. LiRA attacks each network with the other networks as shadow models, except
-# the one that was trained on the other half of the pool; all go through the same steps.
+# weights that are zero. The shadow models of a network in LiRA are the other networks, pruned and
+# fine-tuned in the same way; the network trained on the other half of the pool is left out.
 #
 # **Controls.**
 #
@@ -92,18 +92,18 @@ claims = report.claims(
     report.Claim(
         "leak_moderate",
         f"Taylor pruning to {moderate:.0%} sparsity does not lower the AUC of LiRA by over .02",
-        fails=f"Taylor pruning to {moderate:.0%} sparsity lowers the AUC of LiRA by over .02",
         quantity=f"AUC of LiRA at {moderate:.0%} sparsity: {pruned_minus}",
         above=-0.02,
         margin=0.02,
         ours="ours: section 3 shows no attack",
         control=same_epochs,
-        headline=True,
     ),
     keeps_accuracy("accuracy_high", high, headline=True),
     report.Claim(
         "leak_high",
         f"Taylor pruning to {high:.0%} sparsity does not lower the AUC of LiRA by over .02",
+        fails=f"Taylor pruning to {high:.0%} sparsity lowers the AUC of LiRA by over .02",
+        headline=True,
         quantity=f"AUC of LiRA at {high:.0%} sparsity: {pruned_minus}",
         above=-0.02,
         margin=0.02,
@@ -114,7 +114,8 @@ claims = report.claims(
     ),
     report.Claim(
         "test_loss",
-        f"Taylor pruning to {high:.0%} sparsity does not lower the test loss by over .05 nats",
+        f"After Taylor pruning to {high:.0%} sparsity, the test loss is at most .05 nats below that "
+        "of the fine-tuned dense network",
         quantity=f"test loss at {high:.0%} sparsity, nats: {pruned_minus}",
         above=-0.05,
         margin=0.05,  # nats: such a loss differs by .2 between early epochs
@@ -178,22 +179,23 @@ lines = {
 }
 accuracy = comparison.accuracy_difference(taylor[high], tuned)
 leak = comparison.contrast(taylor[moderate], tuned, "LiRA")
+leak_high = comparison.contrast(taylor[high], tuned, "LiRA")
 words = "significantly raises", "significantly lowers", "does not significantly change"
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     facet=None,
     reference=None,
-    title=f"Taylor pruning to {high:.0%} {report.effect(accuracy, *words)} test accuracy; to "
-    f"{moderate:.0%} it {report.effect(leak, *words)} LiRA's AUC",
+    title=f"Taylor pruning to {high:.0%} {report.effect(accuracy, *words)} test accuracy and "
+    f"{report.effect(leak_high, *words)} LiRA's AUC",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
 
 # %% [markdown]
 # ## Loss by sparsity (Fig. 1b)
-# Cross-entropy after fine-tuning. A high test loss alone is no leak; a gap between the two losses
-# is one. In `quick`, this gap is smaller at the high sparsity than without pruning. Sparsity 0 % is
-# the fine-tuned dense network.
+# Cross-entropy after fine-tuning. A high test loss alone is not leakage; a gap between the losses
+# of members and test samples is. In `quick`, this gap is smaller at the high sparsity than without
+# pruning. Sparsity 0 % is the fine-tuned dense network.
 
 # %%
 loss = {}
@@ -262,7 +264,7 @@ report.judge(
     accuracy_moderate=comparison.accuracy_difference(taylor[moderate], tuned),
     leak_moderate=leak,
     accuracy_high=accuracy,
-    leak_high=comparison.contrast(taylor[high], tuned, "LiRA"),
+    leak_high=leak_high,
     test_loss=test_loss,
     beats_stopping=comparison.early_stopping(taylor[high], "LiRA"),
     checks={

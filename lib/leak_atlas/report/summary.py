@@ -92,12 +92,14 @@ def _excluded(row: Row) -> str:
     border = ledger.border(row)
     is_lower = ">\u00a0" in rule
     edge = border + least if is_lower else border - least
-    if row["high"] >= edge if is_lower else row["low"] <= edge:
+    end = row["high"] if is_lower else row["low"]
+    is_inside = end >= edge if is_lower else end <= edge
+    if is_inside or round(end, 3) == round(edge, 3):  # a printed end that equals the edge puzzles
         return ""
     effect = f"{edge:.2g}".replace("-", "−")
     if border == 0:
         return f" It excludes {effect}, the smallest effect of interest."
-    return f" It excludes {effect}: an effect of {least:.2g} is the smallest of interest."
+    return f" It excludes {effect}."
 
 
 def _border(row: Row) -> str:
