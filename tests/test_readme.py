@@ -157,7 +157,8 @@ def test_a_finding_is_a_claim_of_its_report(finding: re.Match[str]) -> None:
         (paths.ROOT / f"outputs/reports/{finding['profile']}/results.json").read_text()
     )
     (report,) = [one for one in reports if one["notebook"] == finding["page"]]
-    decimals = len(finding["high"].partition(".")[2])
+    shown = finding.group("value", "low", "high")
+    decimals = max(len(number.partition(".")[2]) for number in shown)
     measured = [
         (
             WORDS[claim["verdict"]],
