@@ -234,9 +234,11 @@ def smallest_effect(row: Mapping[str, Any]) -> float | None:
 
 
 def is_small(row: Mapping[str, Any]) -> bool:
-    """Whether a claim about a sign holds by an effect below the smallest effect of interest."""
+    """Whether a claim about a sign holds, or fails, by an effect below the smallest effect of
+    interest.
+    """
     least = smallest_effect(row)
-    is_sign = row["verdict"] == "holds" and border(row) == 0
+    is_sign = row["verdict"] in ("holds", "fails") and border(row) == 0
     return is_sign and least is not None and abs(row["value"]) < least
 
 
