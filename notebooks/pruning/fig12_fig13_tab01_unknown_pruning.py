@@ -276,9 +276,9 @@ without_unfitted = report.listed(
         )
     }
 )
-largest_loss = max(audit.mean_ci(loss(*pair)).value for pair in judged)
+largest_loss = audit.largest([audit.mean_ci(loss(*pair)) for pair in judged] or [mean_over([])])
 notes = {
-    "other_sparsity": f"largest loss of a pair: {largest_loss:.3f}; {without_unfitted}",
+    "other_sparsity": f"largest loss of a pair: {largest_loss.value:.3f}; {without_unfitted}",
     "unknown": f"{len(relative_losses)} pairs, of which "
     f"{len(relative_losses) - len(of_mismatched)} are matched, so their loss is 0; "
     + report.listed({"the other pairs": mean_over(of_mismatched)}),
