@@ -102,8 +102,8 @@ claims
 # %% [markdown]
 # ## AUC of each stage by distance, direction and length
 # Above 0.5, the quantity is larger for unseen samples; below 0.5, for seen samples. The grey band
-# is that of the Euclidean distance. In stage 4, length in M_h1 separates the samples as well as
-# direction does; but unseen samples have the shorter features, which lowers their distance.
+# is that of the Euclidean distance. In `quick`, length in M_h1 separates the samples of stage 4 as
+# well as direction does; but unseen samples have the shorter features, which lowers their distance.
 
 # %%
 augmentation = Augment(augment) if augment else None

@@ -292,9 +292,9 @@ report.judge(
 # **Limits.** Operations count only passes through a network. They leave out a penalty's own steps
 # and the overhead of small batches, which take much of the time on small networks. Seconds depend
 # on what else the machine does at that time. In a separate run of the profile `quick`, in which
-# trainings of both took turns, RSW and SWMR took equal seconds: .33 of Base's. SWMR takes fewer
-# operations than RSW because its window moves by two ranks: it passes the last member before the
-# round ends, so its last epochs visit fewer members.
+# trainings of both took turns, RSW and SWMR took equal seconds: .33 of Base's. In `quick`, SWMR
+# takes fewer operations than RSW because its window moves by two ranks: it passes the last member
+# before the round ends, so its last epochs visit fewer members.
 #
 # One defender pays for all 32 score networks, which draw their samples from the whole pool; drawn
 # from the target's members alone they cost less (see the table). This page trains no five networks

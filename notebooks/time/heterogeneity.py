@@ -14,9 +14,9 @@
 # nothing: definitions and borders are ours.
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
-# member of networks that trained on it, minus the same for other networks. The harder data are
-# clothes (`fashion-mnist-small`), the simpler are digits. The *spread* of vulnerability is its
-# standard deviation over samples, after the noise of few networks is removed. n counts pairs of
+# member of networks that trained on it, minus the same for other networks. In `quick`, the harder
+# data are clothes (`fashion-mnist-small`), the simpler are digits. The *spread* of vulnerability is
+# its standard deviation over samples, after the noise of few networks is removed. n counts pairs of
 # networks; each sample is a member of one network of a pair.
 #
 # **Controls.**
@@ -225,8 +225,8 @@ report.judge(
 # **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets. At an
 # equal mean, the networks on the harder data are at an earlier epoch: they fit fewer members, and
 # the learning rate has not yet decayed. The border of the second answer, .1, is twice the smallest
-# effect of interest of the first: the interval also contains −.05. Rates lie between 0 and 1, so
-# the mean limits the spread.
+# effect of interest of the first; in `quick`, the interval also contains −.05. Rates lie between 0
+# and 1, so the mean limits the spread.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -87,30 +87,31 @@ def keeps_accuracy(name, sparsity, headline=False):
     )
 
 
+def keeps_leaking(name, sparsity, **origin):
+    lowers = "the AUC of LiRA by over .02"
+    return report.Claim(
+        name,
+        f"Taylor pruning to {sparsity:.0%} sparsity does not lower {lowers}",
+        fails=f"Taylor pruning to {sparsity:.0%} sparsity lowers {lowers}",
+        quantity=f"AUC of LiRA at {sparsity:.0%} sparsity: {pruned_minus}",
+        above=-0.02,
+        margin=0.02,
+        control=same_epochs,
+        **origin,
+    )
+
+
 claims = report.claims(
     keeps_accuracy("accuracy_moderate", moderate),
-    report.Claim(
-        "leak_moderate",
-        f"Taylor pruning to {moderate:.0%} sparsity does not lower the AUC of LiRA by over .02",
-        quantity=f"AUC of LiRA at {moderate:.0%} sparsity: {pruned_minus}",
-        above=-0.02,
-        margin=0.02,
-        ours="ours: section 3 shows no attack",
-        control=same_epochs,
-    ),
+    keeps_leaking("leak_moderate", moderate, ours="ours: section 3 shows no attack"),
     keeps_accuracy("accuracy_high", high, headline=True),
-    report.Claim(
+    keeps_leaking(
         "leak_high",
-        f"Taylor pruning to {high:.0%} sparsity does not lower the AUC of LiRA by over .02",
-        fails=f"Taylor pruning to {high:.0%} sparsity lowers the AUC of LiRA by over .02",
+        high,
         headline=True,
-        quantity=f"AUC of LiRA at {high:.0%} sparsity: {pruned_minus}",
-        above=-0.02,
-        margin=0.02,
         paper="section 3",
         quote="privacy vulnerability does not improve",
         section="3",
-        control=same_epochs,
     ),
     report.Claim(
         "test_loss",

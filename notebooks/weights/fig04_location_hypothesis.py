@@ -151,8 +151,8 @@ comparison = lab.compare(
 # %% [markdown]
 # ## Accuracy during training (Fig. 4)
 # Each M1 gives four masked networks: M2, its two controls and M3. M3 is not trained, so its line is
-# flat. Early in training, the mask of important weights is ahead. The title compares a difference
-# with 0, a verdict with the border of its claim.
+# flat. In `quick`, the mask of important weights is ahead early in training. The title compares a
+# difference with 0, a verdict with the border of its claim.
 
 # %%
 rows = []

@@ -228,7 +228,7 @@ report.profile(
     reference=comparison.accuracy(scratch).value,
     reference_label=scratch,
     title=f"Removing {percent(smallest)} of the weights costs {cost_removed} points more than CWRF; "
-    f"with norm weights kept, {cost_norms_kept}",
+    f"with norm weights kept, {cost_norms_kept if cost_norms_kept > 0 else 'none'}",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )

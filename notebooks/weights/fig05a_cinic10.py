@@ -266,9 +266,9 @@ report.judge(
 # **Limits.** Each defence has one strength, and one share of weights is rewound: our copy of the
 # paper's text lacks its own. A fully connected network has no normalisation layers, which hold many
 # of the most vulnerable weights in a ResNet (page `own03_few_vulnerable_weights`). Networks inside
-# CWRF train for more epochs than networks from scratch. HAMP from scratch reaches its entropy and
-# leaks more than no defence: the second answer is no test of the whole HAMP, which also changes
-# outputs at test time.
+# CWRF train for more epochs than networks from scratch. The second answer is no test of the whole
+# HAMP, which also changes outputs at test time. In `quick`, HAMP from scratch reaches its entropy
+# and leaks more than no defence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -252,13 +252,13 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The profile `quick` has ten classes and HAMP's published strength for ten classes, the
-# paper's data a hundred: convergence here is no evidence about CIFAR-100. With nothing rewound HAMP
-# loses as much accuracy as inside CWRF (see the table), so the rewind is not the cause; HAMP from
-# scratch leaks more. The paper does not say when a network has converged. Networks are retrained
-# for longer than on the page `tab03_cifar10`, so that HAMP converges in retraining: the two pages'
-# numbers differ. Networks inside CWRF train for more epochs than networks from scratch. Each
-# network has its own members, which makes test accuracy vary more, from scratch and inside CWRF
-# alike. HAMP also changes outputs at test time; this part is left out.
+# paper's data a hundred: convergence here is no evidence about CIFAR-100. There, HAMP with nothing
+# rewound loses as much accuracy as inside CWRF (see the table), so the rewind is not the cause;
+# HAMP from scratch leaks more. The paper does not say when a network has converged. Networks are
+# retrained for longer than on the page `tab03_cifar10`, so that HAMP converges in retraining: the
+# two pages' numbers differ. Networks inside CWRF train for more epochs than networks from scratch.
+# Each network has its own members, which makes test accuracy vary more, from scratch and inside
+# CWRF alike. HAMP also changes outputs at test time; this part is left out.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -75,6 +75,8 @@ def test_an_effect_that_is_too_small_to_matter_says_so():
     judge = report.judge(report.claims(slope, equal), slope=RIGHT, equal=RIGHT)
     short = summary.short(list(judge))
     assert "below the smallest effect of interest, 0.5" in short
+    failed = summary.short(list(report.judge(report.claims(slope), slope=WRONG)))
+    assert "below the smallest effect of interest, 0.5" in failed
     assert "the interval excludes 0, so there is a difference" in short
     wide = Estimate(0.7, 0.6, 0.8, 5)
     judge = report.judge(report.claims(slope, equal), slope=wide, equal=OPEN)

@@ -279,8 +279,8 @@ class WindowStudy(PruningStudy):
         return self.iterative(schedule=fewer)[-1]
 
     def same_members(self, window: Window) -> Population:
-        """Base on the members alone that a window reaches, each visited in so many epochs a round
-        that the number of visits is that of the window.
+        """Base, but a round visits only the members that a window reaches, and these as often as
+        the window does (up to whole epochs).
         """
         visits = window.visits(self.class_members, self.fine_tuning)
         reached = self._reached(window)

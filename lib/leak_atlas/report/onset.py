@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from leak_atlas.report.ledger import Claim
 
@@ -35,6 +36,7 @@ def onset_claims(
     every = f" for all {variants}" if variants else ""
     over_all = f" over all {variants}" if variants else ""
     averaged = f", averaged over the {variants}" if variants else ""
+    origin: dict[str, Any] = {"paper": paper, "quote": quote, "section": section}
     silent = Claim(
         "early_silent",
         f"{early.capitalize()} have a disparity below {SILENT:g}{every}",
@@ -42,9 +44,7 @@ def onset_claims(
         quantity=f"largest disparity |AUC − 0.5| of {early}{over_all}, {distance}",
         below=SILENT,
         margin=SILENT,
-        paper=paper,
-        quote=quote,
-        section=section,
+        **origin,
         control="two seeds on the same data",
         headline="early_silent" in headlines,
     )
@@ -57,9 +57,7 @@ def onset_claims(
         + f"disparity |AUC − 0.5| of {stage}{over_all}, {distance}",
         above=SILENT,
         margin=SILENT,
-        paper=paper,
-        quote=quote,
-        section=section,
+        **origin,
         control="two seeds on the same data",
         headline="begins_loud" in headlines,
     )
@@ -71,9 +69,7 @@ def onset_claims(
         + (f", mean over the {variants}" if variants else ""),
         above=0.0,
         margin=0.02,
-        paper=paper,
-        quote=quote,
-        section=section,
+        **origin,
         control="earlier stages of the same networks; two seeds on the same data",
         headline="begins" in headlines,
     )

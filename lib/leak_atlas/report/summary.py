@@ -96,7 +96,7 @@ def _excluded(row: Row) -> str:
     is_inside = end >= edge if is_lower else end <= edge
     if is_inside or round(end, 3) == round(edge, 3):  # a printed end that equals the edge puzzles
         return ""
-    effect = f"{edge:.2g}".replace("-", "−")
+    effect = f"{edge:.3g}".replace("-", "−")
     if border == 0:
         return f" It excludes {effect}, the smallest effect of interest."
     return f" It excludes {effect}."
@@ -152,8 +152,7 @@ def networks(rows: Iterable[Row]) -> str:
     """What the networks behind the claims learnt, and whether that is enough for the claims.
 
     Named are the accuracies that are closest to what is required; where one is not met, only such.
-    "" for claims that an earlier
-    version judged, which did not store this.
+    "" for claims that an earlier version judged, which did not store this.
     """
     rows = [row for row in rows if "learnt" in row]
     learnt: dict[str, Any] = {}
