@@ -14,8 +14,9 @@
 # network with a defence more accurate than a network that is stopped early and leaks equally? Two
 # networks leak equally if the strongest of three attacks has the same AUC on both (*matched AUC*).
 #
-# **Setup.** Each defence trains ten networks. The shadow models of a network are trained with the
-# same defence. The attacks are LiRA, RMIA and a threshold on the confidence.
+# **Setup.** Each defence trains several networks. The shadow models of a network are the others
+# that are trained with the same defence. The attacks are LiRA, RMIA and a threshold on the
+# confidence.
 #
 # **Controls.**
 #
@@ -449,8 +450,8 @@ report.table(
 )
 
 # %% [markdown]
-# **Limits.** Networks and images are small. Strengths were chosen on the pilot seed so that test
-# accuracy stays within about ten points of ordinary training. No claim is about HAMP inside CWRF or
+# **Limits.** Networks are small. Strengths were chosen on the pilot seed so that test accuracy stays
+# within about ten points of ordinary training. No claim is about HAMP inside CWRF or
 # CCL inside CWRF: on the pilot seed both leaked more than every epoch of ordinary training. The
 # gain of a pruned network is evidence for its defence only where it is larger than the gain of the
 # same pruning without a defence.
