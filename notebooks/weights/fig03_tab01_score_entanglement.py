@@ -368,16 +368,17 @@ for label, correlation in kinds_of_correlation.items():
         noise = correlation[name, "two learnability scores"]
         noise = np.sqrt(noise * correlation[name, "two vulnerability scores"])
         row = {"network": name, "correlation": label}
-        for pair in pairs:
-            if pair != "shuffled gradients":
-                row[pair] = audit.mean_ci(correlation[name, pair])
+        for pair in ("two learnability scores", "two vulnerability scores"):
+            row[pair] = audit.mean_ci(correlation[name, pair])
+        row["learnability and vulnerability"] = audit.mean_ci(between)
         rows.append(row | {"corrected for noise": audit.mean_ci(between / noise)})
 caption = f"Correlations over main weights, mean over {runs} networks"
 report.table(rows, caption=caption, fold="Correlation corrected for noise")
 
 # %% [markdown]
-# **Limits.** Updates of the divergence alone see none of the members, but move the weights of the
-# same trained network as updates of the other scores. A score is not a measure of leakage: the page `own01_score_at_work` tests what the updates of these scores do to members. A difference of
+# **Limits.** Updates of the divergence alone see no member, but they start at the same trained
+# network as the updates of the other scores. A score is not a measure of leakage: the page
+# `own01_score_at_work` tests what the updates of these scores do to members. A difference of
 # correlations below .05, our smallest effect of interest, is small even where it is significant.
 # The ViT fits fewer members than the ResNet: this alone can lower its AUC of LiRA.
 
