@@ -97,9 +97,10 @@ def blindmi(
 
 @infer.register(BlindMI)
 def _(attacker: BlindMI, case: Case) -> Scored:
+    logits, labels = case.target_arrays("logits", "labels")
     scores = blindmi(
-        case.target["logits"][case.pool],
-        case.target["labels"][case.pool],
+        logits,
+        labels,
         case.target["generated"],
         case.target["generated_labels"],
         attacker,

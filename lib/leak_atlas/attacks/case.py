@@ -138,7 +138,8 @@ def load_results(
 
 def _aligned(arrays: Arrays, union: NDArray) -> Arrays:
     """The arrays of a step, with a row for each sample of `union`. Its own samples are among them;
-    both are sorted. Arrays that have no row for each sample are left out.
+    both are sorted. A step that has all samples is returned as it is; of another one, arrays that
+    have no row for each of its samples are left out.
     """
     if "index" not in arrays:  # a step about the network as a whole
         return arrays

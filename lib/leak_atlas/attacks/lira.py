@@ -72,7 +72,7 @@ def lira(
     needs 2, the others 1 (``pooled`` needs 2 for one sample at least).
     """
     phi, signals = by_query(target, shadows)
-    inside = np.asarray(member)
+    inside = np.asarray(member, np.bool_)
     least = 2 if attacker.variance == "per_sample" else 1
 
     def side(use: BoolArray) -> tuple[FloatArray, FloatArray]:

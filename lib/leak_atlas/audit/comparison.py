@@ -1,4 +1,4 @@
-"""Variants of the same networks, compared: what each measures, and by how much two differ."""
+"""Compares variants of the same networks: accuracy and leakage of each, paired differences."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ class Points:
         """AUC of each point, `(points,)`, the mean over units."""
         return np.asarray(self.areas.mean(axis=1))
 
-    def of(self, units: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def of(self, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
         """Both numbers of each point, `(points,)`, as means over some units."""
-        areas = self.areas[:, units].mean(axis=1)
-        heights = self.heights[:, units].mean(axis=1)
+        areas = self.areas[:, chosen].mean(axis=1)
+        heights = self.heights[:, chosen].mean(axis=1)
         return areas, heights
 
-    def above(self, line: Points, units: FloatArray) -> float:
+    def above(self, line: Points, chosen: IntArray) -> float:
         """How far these points lie above a line at their own AUC, in the mean over points.
 
         The line joins the means over units in the order of their AUC. It is linear between points,
         and level beyond its ends.
         """
-        areas, heights = self.of(units)
-        line_areas, line_heights = line.of(units)
+        areas, heights = self.of(chosen)
+        line_areas, line_heights = line.of(chosen)
         order = np.argsort(line_areas, kind="stable")
         matched = np.interp(areas, line_areas[order], line_heights[order])
         return float(np.mean(heights - matched))
@@ -111,16 +111,12 @@ class Comparison:
     ) -> Comparison:
         """From what `lab.realize` returned: each variant's `Signals`, one a unit, and its `Attack`
         by attacker.
-
-        Repeated experiments: a list of an `Attack` each, and for each a `Signals` or the list of
-        its targets'.
         """
         scored = {}
         effects = {}
         for key, attack in attacks.items():
-            several = isinstance(attack, list | tuple)
-            scored[key] = [results[one] for one in attack] if several else results[attack]
-            effects[key] = getattr(attack, "design_effect", 1.0)
+            scored[key] = results[attack]
+            effects[key] = attack.design_effect
         return cls(
             accuracies=_accuracies(results, signals, "accuracy_test"),
             attacks=scored,
@@ -161,6 +157,8 @@ class Comparison:
             return np.asarray(self.accuracies[variant], np.float64)
         if metric == "member accuracy":
             return np.asarray(self.members[variant], np.float64)
+        if (variant, attacker) not in self.attacks:
+            raise ValueError(f"attacker '{attacker}' did not attack {described(variant)}")
         scored = self.attacks[variant, attacker]
         if metric == "auc":
             return units(by_target(scored), auc)
@@ -174,13 +172,16 @@ class Comparison:
     def estimate(self, variant: Hashable, attacker: str, metric: str = "auc") -> Estimate:
         """A metric as figures and tables show it: the mean over units with its 95 % interval.
 
-        Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. Raises KeyError if the
-        attacker has none.
+        Metrics as `measured`, "tpr@0.01" (at any FPR), and all of `leak`. Raises ValueError on
+        another one.
         """
         if metric in (*NETWORK, "balanced"):
             return mean_ci(self.measured(variant, attacker, metric), bounds=(0, 1))
         if not metric.startswith("tpr@"):
-            return self.leak(variant, attacker)[metric]
+            leak = self.leak(variant, attacker)
+            if metric not in leak:
+                raise ValueError(f"{attacker} has no metric '{metric}' on {described(variant)}")
+            return leak[metric]
         fpr = _fpr(metric)
         leak = self.leak(variant, attacker, (fpr,))
         return leak[tpr_key(fpr)]
@@ -374,32 +375,6 @@ class Comparison:
             checks[claim] = bool(kept >= least)
         return checks
 
-    def better_curve(
-        self, ones: Sequence[Hashable], others: Sequence[Hashable], attacker: str
-    ) -> Estimate:
-        """The area that the strengths `ones` dominate in the plane of accuracy and AUC, minus that
-        of `others`.
-
-        A point dominates all that is less accurate and leaks more: the larger area belongs to the
-        curve that lies further down and right, over its whole range (the hypervolume of Zitzler &
-        Thiele 1999, of one target at a time, counted from accuracy 0 and AUC 1).
-        """
-        first = self._dominated(ones, attacker)
-        second = self._dominated(others, attacker)
-        effect = self._design_effect(attacker, *ones, *others)
-        return paired_difference(first, second, design_effect=effect)
-
-    def _dominated(self, variants: Sequence[Hashable], attacker: str) -> FloatArray:
-        """The area that the variants dominate in each unit, `(n,)`."""
-        accuracy = self._each(variants, "test accuracy")
-        private = 1 - self._each(variants, "auc", attacker)
-        order = np.argsort(-accuracy, axis=0)
-        steps = np.take_along_axis(accuracy, order, axis=0)
-        heights = np.take_along_axis(private, order, axis=0)
-        highest = np.maximum.accumulate(heights, axis=0)
-        widths = -np.diff(steps, axis=0, append=0)
-        return np.asarray((widths * highest).sum(axis=0))
-
     def early_stopping(
         self, variant: Hashable | list[Hashable], attacker: str, network: Hashable = None
     ) -> Estimate:
@@ -440,8 +415,8 @@ class Comparison:
         sides = [_listed(one) for one in (variant, other) if one is not None]
         compared = [self._points(side, attacker, heights) for side in sides]
 
-        def gap(units: FloatArray) -> float:
-            first, *second = (points.above(joined, units) for points in compared)
+        def gap(chosen: IntArray) -> float:
+            first, *second = [points.above(joined, chosen) for points in compared]
             return first - sum(second)
 
         reasons = []
@@ -488,7 +463,7 @@ class Comparison:
         with the highest mean AUC there.
         """
         attacks, effects = dict(self.attacks), dict(self.design_effects)
-        for variant in self.variants:
+        for variant in dict.fromkeys(one for one, _ in self.attacks):
             strongest = variant, self.strongest(variant)
             attacks[variant, name] = self.attacks[strongest]
             effects[variant, name] = self.design_effects.get(strongest, 1.0)
@@ -527,7 +502,7 @@ class Comparison:
         return list(dict.fromkeys(name for _, name in self.attacks))
 
     def _design_effect(self, attacker: str, *variants: Hashable) -> float:
-        """Of a list of attacks 1, as experiments are independent."""
+        """The largest one of an attacker on some variants; 1 where the targets are independent."""
         return max(self.design_effects.get((variant, attacker), 1.0) for variant in variants)
 
     def _points(
@@ -568,15 +543,10 @@ def described(variant: Hashable) -> str:
 def _accuracies(
     results: Any, signals: Mapping[Any, Sequence[Any]], name: str
 ) -> dict[Hashable, Sequence[float]]:
-    """An accuracy of each unit of each variant: of a network, or the mean of several."""
+    """An accuracy of each network of each variant."""
     accuracies: dict[Hashable, Sequence[float]] = {}
     for variant, steps in signals.items():
-        means = []
-        for unit in steps:
-            networks = unit if isinstance(unit, list | tuple) else [unit]
-            mean = np.mean([results[step][name] for step in networks])
-            means.append(float(mean))
-        accuracies[variant] = means
+        accuracies[variant] = [float(results[step][name]) for step in steps]
     return accuracies
 
 

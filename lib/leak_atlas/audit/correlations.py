@@ -65,9 +65,9 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> FloatArray:
 
 
 def filled(values: ArrayLike) -> FloatArray:
-    """``values (n,)`` with the median of the others in place of NaN: a sample without a rank.
+    """``values (n,)`` with each NaN, a sample without a rank, replaced by the median of the others.
 
-    All 0 where every value is NaN.
+    All 0 if every value is NaN.
     """
     measured = np.array(values, np.float64)
     missing = np.isnan(measured)
@@ -94,16 +94,19 @@ def ranks_within(values: ArrayLike, groups: IntArray) -> FloatArray:
 def rank_correlation_interval(x: ArrayLike, y: ArrayLike) -> Estimate:
     """Spearman's correlation of ``x (n,)`` and ``y (n,)`` with its 95 % interval over samples.
 
-    Fisher's interval, with the variance of Bonett & Wright (2000): (1 + r^2 / 2) / (n - 3).
+    Fisher's interval, with the variance of Bonett & Wright (2000): (1 + r^2 / 2) / (n - 3). Of
+    fewer than four samples it is [-1, 1], not resolved.
     """
     rho = float(rank_correlation(x, y))
     n = np.size(x)
+    if n < 4:
+        return Estimate(rho, -1.0, 1.0, n, resolved=False, bounds=(-1, 1))
     variance = (1 + rho**2 / 2) / (n - 3)
     reach = 1.96 * np.sqrt(variance)
     transformed = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     low = np.tanh(transformed - reach)
     high = np.tanh(transformed + reach)
-    return Estimate(rho, float(low), float(high), n)
+    return Estimate(rho, float(low), float(high), n, bounds=(-1, 1))
 
 
 @dataclass(frozen=True)

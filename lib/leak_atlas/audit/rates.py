@@ -71,6 +71,7 @@ def each(
 
 
 def mann_whitney(inside: FloatArray, outside: FloatArray) -> float:
+    """AUC of the scores of members and of non-members; a tie counts one half."""
     inside, outside = np.sort(inside), np.sort(outside)  # sorted queries are found more quickly
     below = np.searchsorted(outside, inside, side="left").sum()
     not_above = np.searchsorted(outside, inside, side="right").sum()
@@ -78,13 +79,14 @@ def mann_whitney(inside: FloatArray, outside: FloatArray) -> float:
 
 
 def best_accuracy(inside: FloatArray, outside: FloatArray) -> float:
+    """The largest (TPR + TNR) / 2 over all thresholds."""
     # The best threshold lies on a member's score: lowering it further admits non-members only. Of
-    # tied members the first has the largest TPR, so the maximum needs no care for ties. One half is
-    # "call everybody a member".
+    # tied members the first has the largest TPR, so the maximum needs no care for ties. At the
+    # lowest of these thresholds the TPR is 1, so the result is at least one half.
     inside, outside = np.sort(inside), np.sort(outside)
     tprs = np.arange(inside.size, 0, -1) / inside.size
     tnrs = np.searchsorted(outside, inside, side="left") / outside.size
-    return max(0.5, float(np.max(tprs + tnrs)) / 2)
+    return float(np.max(tprs + tnrs)) / 2
 
 
 def auc(scores: ArrayLike, member: ArrayLike) -> FloatArray:
@@ -163,11 +165,11 @@ def is_resolved(fpr: float, non_members: int) -> bool:
 
 
 def tpr_label(fpr: float, non_members: int) -> str:
-    """The honest name of a TPR: "TPR at 0.1 % FPR"; with few false positives also what FPR to
-    expect of new samples.
+    """The name of a TPR in tables: "TPR at 0.1 % FPR".
 
-    "TPR at zero false positives" where it is nothing else; the expected FPR where it is more than a
-    tenth too large, which is below about ten false positives.
+    It is "TPR at zero false positives" if no false positive is allowed. With fewer than about ten,
+    the FPR to expect of new samples is more than a tenth larger than `fpr`: then the name states
+    it.
     """
     allowed = false_positives(fpr, non_members)
     if not allowed:

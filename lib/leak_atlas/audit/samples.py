@@ -70,18 +70,21 @@ def tpr_at_fpr(scores: ArrayLike, member: ArrayLike, fpr: float, level: float = 
     below = float(np.hypot(value - low, max(0.0, value - stricter)))
     above = float(np.hypot(high - value, max(0.0, laxer - value)))
     ends = max(0.0, value - below), min(1.0, value + above)
-    return Estimate(value, *ends, inside.size + number, is_resolved(fpr, number))
+    resolved = is_resolved(fpr, number)
+    return Estimate(value, *ends, inside.size + number, resolved, bounds=(0, 1))
 
 
 def delong(scores: ArrayLike, member: ArrayLike) -> FloatArray:
     """Covariance over samples of the AUCs of several scores of the same samples, ``(P, N)`` to
-    ``(P, P)``.
+    ``(P, P)``. ``member (N,)`` is that of all scores, otherwise ValueError.
 
     By placements (DeLong et al. 1988). A variance that comes out zero (perfect separation, constant
     scores) is taken from ``m`` samples without an exception, m the smaller class: its 95 % interval
     reaches 1 - .025^(1/m).
     """
     rows, members, _ = checked(scores, member)
+    if (members != members[0]).any():
+        raise ValueError("delong needs one membership (N,) for all scores")
     inside = rows[:, members[0]]
     outside = rows[:, ~members[0]]
     fewer = min(inside.shape[1], outside.shape[1])
@@ -106,18 +109,19 @@ def placements(own: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def delong_difference(
-    first: ArrayLike, second: ArrayLike, member: ArrayLike, others: ArrayLike
+    first: ArrayLike, second: ArrayLike, first_member: ArrayLike, second_member: ArrayLike
 ) -> float:
     """Variance over samples of the AUC of ``first`` minus that of ``second``, each ``(N,)`` with
     its own membership.
 
-    On the same members and non-members their errors go together; else they are independent.
+    With equal memberships the scores are of the same samples, and their covariance counts. With
+    different ones both errors are taken as independent.
     """
-    if np.array_equal(member, others):
-        both = delong(np.stack([first, second]), member)
+    if np.array_equal(first_member, second_member):
+        both = delong(np.stack([first, second]), first_member)
         covariance = both[0, 1]
         return float(np.trace(both) - 2 * covariance)
-    return _variance(first, member) + _variance(second, others)
+    return _variance(first, first_member) + _variance(second, second_member)
 
 
 def _variance(scores: ArrayLike, member: ArrayLike) -> float:
@@ -137,15 +141,15 @@ def auc_interval(scores: ArrayLike, member: ArrayLike, level: float = 0.95) -> E
     value = mann_whitney(inside, outside)
     n = inside.size + outside.size
     if min(inside.size, outside.size) < 2:
-        return Estimate(value, 0.0, 1.0, n, resolved=False)
+        return Estimate(value, 0.0, 1.0, n, resolved=False, bounds=(0, 1))
     error = float(np.sqrt(_variance(scores, member)))
     reach = float(-special.ndtri((1 - level) / 2)) * error
     if value in (0, 1):
         low = max(0.0, value - reach)
         high = min(1.0, value + reach)
-        return Estimate(value, low, high, n, error=error)
+        return Estimate(value, low, high, n, error=error, bounds=(0, 1))
     centre = special.logit(value)
     stretched = reach / (value * (1 - value))
     low = float(special.expit(centre - stretched))
     high = float(special.expit(centre + stretched))
-    return Estimate(value, low, high, n, error=error)
+    return Estimate(value, low, high, n, error=error, bounds=(0, 1))

@@ -19,6 +19,7 @@ from leak_atlas.audit import (
     IntArray,
     auc,
     cutoff_at_fpr,
+    filled,
     mean_ci,
     own_rates,
     paired_difference,
@@ -80,9 +81,9 @@ def _(step: Memorization, of: Of) -> Arrays:
     right = np.stack([_rightness(signals, step.measure)[pool] for signals in networks])
     score, error, outside = memorization(right, member)
     return {
-        "score": _filled(score),
+        "score": filled(score),
         "error": error,
-        "outside": _filled(outside),
+        "outside": filled(outside),
         "index": networks[0]["index"][pool],
     }
 
@@ -94,11 +95,6 @@ def _rightness(signals: Arrays, measure: str) -> FloatArray:
         return right.astype(float)
     scaled = signals["views"][:, 0]  # log(p / (1 - p)) of the true class
     return np.exp(-np.logaddexp(0, -scaled))
-
-
-def _filled(values: FloatArray) -> FloatArray:
-    """The median of the others in place of NaN."""
-    return np.where(np.isnan(values), np.nanmedian(values), values)
 
 
 @compute.register(ShuffledRanking)

@@ -127,7 +127,7 @@ class RMIA(Attacker):
 
     mode: Literal["online", "offline"] = "online"
     gamma: Annotated[float, Within(1e-9)] = 2.0
-    a: float = 0.3  # of the offline mode
+    a: Share = 0.3  # of the offline mode
     views: int = 1
     # `share`: the paper's plain share, at most Z + 1 levels
     ties: Literal["ratio", "share"] = "ratio"
@@ -199,6 +199,13 @@ class Network(Learner):
 
     hidden: tuple[Positive, ...] = (128, 64, 64)
     dropout: float | tuple[float, ...] = 0.2  # after each hidden layer; several: one for each
+
+    def verify(self) -> None:
+        if isinstance(self.dropout, tuple) and len(self.dropout) != len(self.hidden):
+            raise BadInput(
+                f"Network.dropout has {len(self.dropout)} rates for {len(self.hidden)} hidden "
+                "layers: give one for each"
+            )
 
     def operations(self, count: Count, samples: float, classes: int) -> float:
         units = (3 if self.inputs == "top3" else classes * len(self.input_names), *self.hidden, 1)
