@@ -48,9 +48,9 @@ def prune(
 ) -> Pruned:
     """The state with zeros for the weights with the smallest scores, and masks of the zeros.
 
-    Of `scores`, or of magnitudes. Exactly round(sparsity n) weights: of all n scored ones together,
-    or of each tensor's (`layer`). `largest` removes those with the largest scores instead. What was
-    pruned `before` is counted, and stays. `part` limits the removal to some of the weights so
+    Scores are `scores`, by default magnitudes. Exactly round(sparsity n) weights are chosen: of all
+    n scored weights together, or of each tensor's n (scope `layer`). `largest` chooses those with
+    the largest scores instead. Weights that were pruned `before` are chosen first, and count. `part` limits the removal to some of the weights so
     chosen: those of norms, which have one dimension, or all others. Untouched tensors are not
     copied. Raises BadInput as `leak_atlas.engine.selection.highest`.
     """
@@ -91,8 +91,10 @@ def _(
     before: Weights,
     of: Of,
 ) -> Weights:
-    by = state.by and store.read(state.by.key).arrays
-    scores = weights_of(by) if by else magnitudes(before.values)
+    if state.by is None:
+        scores = magnitudes(before.values)
+    else:
+        scores = weights_of(store.read(state.by.key).arrays)
     importance = {
         name: score
         for name, score in scores.items()
@@ -122,9 +124,9 @@ def units(
 ) -> Units:
     """The modules whose channels are pruned together, in the order of the forward pass.
 
-    Of each convolution its name, followed by that of the norm that reads its output, if one does;
-    of a norm that reads something else, as joined maps, its name alone. They are read off a forward
-    pass of the network, without memory (see `leak_atlas.models`).
+    A unit is a convolution and, if a norm reads its output, that norm. A norm that reads anything
+    else, such as concatenated maps, is a unit by itself. Units are found in a forward pass on
+    tensors without memory (see `leak_atlas.models`).
     """
     net = skeleton(model, channels, classes, size).eval()
     names = {module: name for name, module in net.named_modules()}
@@ -243,7 +245,8 @@ def _(step: Sparsity, of: Of) -> Arrays:
     kinds = [KINDS.get(values[name].dim(), "conv") for name in names]
     sizes = np.array([values[name].numel() for name in names])
     removed = np.array([int(gone[name].sum()) if name in gone else 0 for name in names])
-    filters, filters_gone = np.zeros((2, len(names)), int)
+    filters = np.zeros(len(names), int)
+    filters_gone = np.zeros(len(names), int)
     for place, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if kind == "conv":
             filters[place] = len(values[name])

@@ -5,9 +5,9 @@ weights by Boolean masks (eq. 5-7).
 
 A state is a state dict whose names begin with the part they belong to (``stage4.0.conv1.weight``),
 in order of depth. A place is a part ("stage4") or a block in one ("stage4.1"). `frozen` has a
-Boolean mask for each tensor that is frozen, and the training re-imposes the frozen values after
-each step: masking gradients alone would freeze nothing under momentum or weight decay, and
-BatchNorm's running statistics have no gradients at all.
+Boolean mask for each tensor that is frozen, and the training restores the frozen values after each
+step. Masking gradients is not enough: weight decay would still change the weights, and BatchNorm's
+running statistics have no gradients.
 """
 
 from __future__ import annotations

@@ -418,10 +418,10 @@ def test_weights_that_do_not_fit_are_one_line(mine: Callable[[str], ModuleType])
         (
             "return self.out(",
             "return self.hidden(x.view(len(x), -1)) if self.training else self.out(",
-            "logits .2, 12.",
+            r"answers with \(2, 12\), and logits \(2, 10\) are needed",
         ),
         ("self.hidden(x.view(len(x), -1))", "self.hidden(x)", "cannot be called on samples"),
-        ("nn.Linear(12, classes)", "nn.Linear(12, 7)", "7.* and the data have 10 classes"),
+        ("nn.Linear(12, classes)", "nn.Linear(12, 7)", "7.* one for each of 10 classes"),
         ("def __init__(self, width=3", "def __init__(self, need, width=3", "cannot be built"),
         ("    width:", '    reads = ("text",)\n    width:', "reads text.*reads = "),
     ],

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from leak_atlas import BadInput
@@ -27,7 +28,7 @@ from leak_atlas.recipe import (
     Schedule,
 )
 from leak_atlas.training import graph, loop
-from leak_atlas.training.defences import sensitivity, soft_labels
+from leak_atlas.training.defences import privacy_sensitivity, soft_labels
 from tests.training.small import (
     MEMBERS,
     REFERENCE,
@@ -102,6 +103,15 @@ def test_kept_features_are_the_eager_path(
     kept = trained(net, data, objective, **options).states["last"]
     monkeypatch.setattr("leak_atlas.training.update.CACHE", 0)
     assert difference(kept, trained(net, data, objective, **options).states["last"]) < 1e-4
+
+
+@defences
+def test_a_weight_that_the_network_does_not_use_stays(
+    net: Net, data: Resident, objective: Objective
+) -> None:
+    net.head.unused = nn.Parameter(torch.full((2, 2), 0.5))
+    after = trained(net, data, objective).states["last"]
+    assert (after["head.unused"] == 0.5).all()
 
 
 @pytest.mark.parametrize(
@@ -241,12 +251,23 @@ def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimiz
     assert equal(*ends)
 
 
+def test_past_needs_both_gradients_at_the_same_free_weights(net: Net, data: Resident) -> None:
+    with pytest.raises(BadInput, match="take sharpness 0"):
+        begun(net, data, PAST(0.5), dataclasses.replace(SHORT, sharpness=0.1))
+    frozen = {}
+    for name, weight in net.named_parameters():
+        if weight.dim() > 1:
+            frozen[name] = torch.ones_like(weight, dtype=torch.bool)
+    with pytest.raises(BadInput, match="PAST needs a free weight of a layer"):
+        trained(net, data, PAST(0.5), frozen=frozen)
+
+
 def test_an_even_gap_is_the_plain_l1_penalty(
     net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All sensitivities are one: each weight comes rate * lambda nearer to zero, and stays there."""
-    module = "leak_atlas.training.defences.sensitivity"
-    monkeypatch.setattr(module, lambda gap, free: sensitivity(torch.ones_like(gap), free))
+    module = "leak_atlas.training.defences.privacy_sensitivity"
+    monkeypatch.setattr(module, lambda gap, free: privacy_sensitivity(torch.ones_like(gap), free))
     schedule = Schedule(1, batch=16, lr=0.05, optimizer="adam")
     plain = copy.deepcopy(net)
     for own, objective in ((plain, CrossEntropy()), (net, PAST(0.4))):

@@ -1,13 +1,15 @@
 """The loop against a plain one, and its promises: same bits, frozen is frozen, best on dev."""
 
 import copy
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from leak_atlas import BadInput
@@ -16,6 +18,7 @@ from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net
 from leak_atlas.recipe import Augment, RelaxLoss, Schedule
 from leak_atlas.training import answers, update
+from leak_atlas.training.frozen import Frozen
 from leak_atlas.training.loop import Diverged, fit
 from leak_atlas.training.schedule import rate
 from leak_atlas.training.update import sizes
@@ -223,6 +226,15 @@ def test_frozen_statistics_are_what_training_normalises_with(net: Net, data: Res
         perm = augmentation.tables(1, 0, 56, schedule.augment).perm
         evaluated = net.eval()[:5](augmentation.plain(data, MEMBERS[perm]))
     torch.testing.assert_close(features["training"], evaluated)
+
+
+@pytest.mark.parametrize("norm", [nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d])
+def test_frozen_statistics_of_every_batchnorm_are_used(norm: Callable[[int], nn.Module]) -> None:
+    net = Net(OrderedDict(norm=norm(4)))
+    frozen = Frozen(net, whole(net.state_dict(), ("norm",)))
+    frozen.train()
+    assert net.training
+    assert not net.norm.training
 
 
 @pytest.mark.parametrize("parts", [("stem",), ("stem", "stage1", "stage2"), BEFORE_HEAD], ids=str)

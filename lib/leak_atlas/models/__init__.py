@@ -52,7 +52,8 @@ def _made(
     size: int | None,
 ) -> Net:
     if not isinstance(model, Model):
-        return Own(network(model, channels, classes, size), model.stages, model.description)
+        module = network(model, channels, classes, size)
+        return Own(module, classes, model.stages, model.description)
     family = next(name for name in (*FAMILIES, *SIZED) if model.name.startswith(name))
     if family in FAMILIES:
         net = FAMILIES[family](model, channels, classes)
@@ -74,13 +75,14 @@ def build(
 
     For images `channels` is their number of channels and `size` their side in pixels; for texts
     `channels` is the number of words in the vocabulary and `size` that of words in a text; for rows
-    `channels` is the number of bits or numbers (see `Data`). Only transformers and plain CNNs need
-    a size.
+    `channels` is the number of bits or numbers (see `Data`). Only `vit`,
+    `transformer` and plain CNNs need a size.
 
-    Weights depend on the arguments alone; torch's global generator does not change. Convolutions
-    are He normal over the fan-out, norms 1 and 0, linear layers torch's default; an ATM's linear
-    layers are normal with 0.02; transformers have torch's defaults; `init="xavier"` gives Xavier
-    normal weights. Convolution weights are in channels_last; a user's module keeps its layout.
+    Weights depend on the arguments alone; torch's global generator does not change. By default
+    convolutions are He normal over the fan-out, norms 1 and 0, linear layers torch's default. An
+    ATM's linear layers are normal with 0.02. In `vit` and `transformer`, embeddings, positions and
+    the class token are normal with 0.02, all else is torch's default. `init="xavier"` draws
+    convolutions and linear layers Xavier normal. Convolution weights are in channels_last; a user's module keeps its layout.
     Raises BadInput if the recipe's numbers do not make a network.
     """
     with torch.random.fork_rng(devices=()):

@@ -8,6 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from leak_atlas import BadInput
 from leak_atlas.recipe import Model
 from leak_atlas.recipe.readings import Parts
 
@@ -53,14 +54,17 @@ class Dropout(nn.Dropout):
 
     So the draws do not depend on other trainings, are the same on every device, and differ in each
     replay of a recorded step. The random number of element i is SplitMix64's mix of turn + i
-    (Steele, Lea and Flood 2014); after each call, turn increases by the number of elements. The
-    first turn is drawn with the initial weights; states do not contain it.
+    without the last shift, which changes low bits alone (Steele, Lea and Flood 2014). After each
+    call, turn increases by the number of elements. The first turn is drawn with the initial
+    weights; states do not contain it. Raises BadInput if everything would be dropped.
     """
 
     turn: Tensor
 
     def __init__(self, share: float) -> None:
         super().__init__(share)
+        if share >= 1:
+            raise BadInput(f"dropout of {share:g} leaves nothing: take a share below 1")
         self.register_buffer("turn", torch.randint(2**62, ()), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -107,8 +111,8 @@ def thinned(x: Tensor, stride: int) -> Tensor:
     This is what a stride of that convolution does. But with AVX2 and fewer than eight channels,
     oneDNN's strided 1x1 convolution writes outside its memory (torch 2.13).
     """
-    # Sliced with the channels last, as they lie in memory: so do the gradients, then. Operators on
-    # tensors of both orders take many times as long.
+    # Sliced with the channels last, so that output and gradient keep the memory order of x:
+    # operators on tensors of both orders take many times as long.
     by_pixel = x.permute(0, 2, 3, 1)[:, ::stride, ::stride]
     return by_pixel.permute(0, 3, 1, 2)
 
@@ -176,7 +180,7 @@ def residual_stages(
 
 def norm_of(model: Model) -> Norm:
     """The function that makes a norm for a number of channels: BatchNorm, or GroupNorm of at most
-    32 groups, as Opacus replaces BatchNorm.
+    32 groups, as Opacus replaces BatchNorm, but with two channels or more in a group.
     """
     return nn.BatchNorm2d if model.norm == "batch" else _group_norm
 

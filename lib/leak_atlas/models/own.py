@@ -32,12 +32,14 @@ class Own(Net):
     """
 
     module: nn.Module
+    classes: int
     stages: tuple[str, ...]
     description: str
 
     def __init__(
         self,
         module: nn.Module,
+        classes: int,
         stages: tuple[str, ...],
         description: str,
     ) -> None:
@@ -51,6 +53,7 @@ class Own(Net):
             object.__setattr__(self, table, getattr(module, table))
         # `nn.Module.__setattr__` refuses names that children of the module have.
         object.__setattr__(self, "module", module)
+        object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "stages", stages)
         object.__setattr__(self, "description", description)
 
@@ -61,10 +64,12 @@ class Own(Net):
     def forward(self, x: Tensor) -> Tensor:
         # With one channel, `contiguous()` would leave the strides of channels_last.
         logits = self.module(x.clone(memory_format=torch.contiguous_format))
-        if not isinstance(logits, Tensor) or logits.ndim != 2:
+        needed = (len(x), self.classes)
+        if not isinstance(logits, Tensor) or logits.shape != needed:
             shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise BadInput(
-                f"{self.description} answers with {shape}, and logits (n, classes) are needed"
+                f"{self.description} answers with {shape}, and logits {needed} are needed: one for "
+                f"each of {self.classes} classes"
             )
         return logits
 

@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from leak_atlas import BadInput
 from leak_atlas.data import augmentation
 from leak_atlas.data.designs import Role
 from leak_atlas.data.resident import Resident
 from leak_atlas.engine.compute import Arrays, Of, compute
 from leak_atlas.models import Net
 from leak_atlas.recipe import Generated, Sensitivity, Signals
+from leak_atlas.training.update import float32
 
-# All batches have this size (the last is filled up): libraries choose kernels by the batch size,
-# which may change a logit by one part in a million.
+# All batches of logits have this size (the last is filled up): libraries choose kernels by the batch
+# size, which may change a logit by one part in a million.
 BATCH = 250
 NOISE = 31  # stream of the draws (`augmentation.generator`)
 
@@ -29,7 +31,7 @@ def scoring(net: Net) -> Iterator[None]:
     before = net.training
     net.eval()
     try:
-        with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        with torch.inference_mode(), float32():
             yield
     finally:
         net.train(before)
@@ -115,8 +117,8 @@ def sensitivity(
 
 
 def _noise(rows: Tensor, shape: tuple[int, ...], seed: int) -> Tensor:
-    """Normal draws `(queries, n, ...)` for n samples of `shape` (queries, ...), each from its own
-    generator.
+    """Normal draws `(queries, n, ...)` for the samples `rows (n,)`. Each sample has a generator of
+    its own, which draws `shape` (queries, ...).
     """
     draws = []
     for sample in rows.tolist():
@@ -151,8 +153,8 @@ def accuracy(net: Net, data: Resident, index: Tensor) -> float:
 
 @compute.register(Signals)
 def _(step: Signals, of: Of) -> Arrays:
-    """Logits and scaled confidences of all samples, and the accuracy of each role. Without test
-    samples the test accuracy is that on non-members.
+    """Logits and scaled confidences of all samples, and the accuracy on members, non-members, test
+    and dev samples. Without test samples the test accuracy is that on non-members.
     """
     subject = of(step.of)
     index = torch.as_tensor(subject.index)
@@ -215,6 +217,8 @@ def _edges(images: Tensor) -> Tensor:
     """BlindMI's filter of images `(n, H, W, channels)`: the mean of the absolute horizontal and
     vertical Sobel gradients, each at most 255, rounded.
     """
+    if min(images.shape[1:3]) < 2:
+        raise BadInput("an edge filter needs images of 2 pixels or more")
     smooth = torch.tensor([1.0, 2.0, 1.0])
     rise = torch.tensor([-1.0, 0.0, 1.0])
     across = torch.outer(smooth, rise)

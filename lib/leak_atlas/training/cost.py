@@ -1,7 +1,8 @@
-"""Costs, counted: those of an architecture on tensors without memory, and those of a training in a
-run.
+"""Counted costs: of an architecture on tensors without memory, and of a training from a run of two
+epochs.
 """
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -64,19 +65,19 @@ def counted(net: Net, **given: Any) -> dict[str, float]:
     in every run.
 
     `flops` of an epoch, forward and backward; `flops_once`, the additional ones of the first epoch;
-    `saved_bytes`, the memory that autograd keeps from a step's forward pass for its backward pass
-    (each storage once, without those of weights and statistics; the maximum over steps).
+    `saved_bytes`, the most memory that autograd keeps at a time for backward passes (each storage
+    once, without those of weights and statistics).
     """
     ended: list[int] = []
     operations = [0, 0]
     saved = 0
     run = training(net, **given, on_epoch=ended.append, plan="eager")
     while True:
-        with FlopCounterMode(display=False) as counter, _saving(net) as kept:
+        with FlopCounterMode(display=False) as counter, _saving(net) as most:
             next(run, None)  # where an epoch is over, ends it, dev set included; then a step
         if len(ended) == 2:
             break
-        saved = max(saved, sum(kept.values()))
+        saved = max(saved, *most)
         operations[len(ended)] += counter.get_total_flops()
     run.close()
     return {
@@ -86,23 +87,34 @@ def counted(net: Net, **given: Any) -> dict[str, float]:
     }
 
 
+class Saved:
+    """A tensor that autograd keeps. It is freed with the graph of its step."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
 @contextmanager
-def _saving(net: nn.Module) -> Iterator[dict[int, int]]:
-    """Bytes of each storage, by its address, that autograd keeps in this context, without those of
-    the net's parameters and buffers.
-    """
+def _saving(net: nn.Module) -> Iterator[list[int]]:
+    """One number, complete when the context ends: the most bytes that autograd keeps at a time."""
     state = (*net.parameters(), *net.buffers())
     of_net = {tensor.untyped_storage().data_ptr() for tensor in state}
-    kept: dict[int, int] = {}
+    alive: weakref.WeakSet[Saved] = weakref.WeakSet()
+    most = [0]
 
-    def pack(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in of_net:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
+    def pack(tensor: Tensor) -> Saved:
+        saved = Saved(tensor)
+        alive.add(saved)
+        sizes = {}  # of each storage, by its address
+        for other in alive:
+            storage = other.tensor.untyped_storage()
+            if storage.data_ptr() not in of_net:
+                sizes[storage.data_ptr()] = storage.nbytes()
+        most[0] = max(most[0], sum(sizes.values()))
+        return saved
 
-    def unpack(tensor: Tensor) -> Tensor:
-        return tensor
+    def unpack(saved: Saved) -> Tensor:
+        return saved.tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
-        yield kept
+        yield most

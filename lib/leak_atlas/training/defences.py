@@ -57,7 +57,7 @@ def _private(objective: DPSGD, task: Task) -> Update:
 
 
 def turns(n: int, count: int, draws: torch.Generator) -> Tensor:
-    """The first `count` numbers of as many permutations of n samples as are needed."""
+    """`count` places among n samples: random permutations one after another, cut off."""
     rounds = max(1, -(-count // max(1, n)))
     permutations = [torch.randperm(n, generator=draws) for _ in range(rounds)]
     return torch.cat(permutations)[:count]
@@ -76,8 +76,8 @@ class Adversarial(Update):
 
     h sees the classifier's posteriors, in evaluation mode, of members without augmentation and of
     the same number of outsiders. Its loss is the squared error, as in SELENA's code. Over an epoch,
-    each of the `steps` positions runs once over all members, in an order of its own. The outsiders
-    follow permutations one after another.
+    h sees every member `steps` times: permutations of the members one after another. The outsiders
+    follow permutations, too.
     """
 
     objective: AdversarialRegularization
@@ -170,7 +170,11 @@ class SparsityTuning(Update):
 
     def __init__(self, objective: PAST, task: Task) -> None:
         super().__init__(objective, task, task.role("reference"))
+        if task.schedule.sharpness:
+            raise BadInput("PAST compares two gradients at the same weights: take sharpness 0")
         self.penalised = [weight for weight in self.weights if weight.dim() > 1]
+        if not self.penalised:
+            raise BadInput("PAST needs a free weight of a layer: all of them are frozen")
         self.free = [self.frozen.free(weight) for weight in self.penalised]
         self.outside: tuple[Tensor, ...] = ()  # gradients of the reference samples' loss
 
@@ -193,7 +197,10 @@ class SparsityTuning(Update):
         with untracked(self.net):
             logits = self.logits(self.images(drawn))
             value = self.value(drawn[0], logits, self.labels(drawn[0]))
-            self.outside = torch.autograd.grad(value, self.penalised)
+            # A user's module may have weights that it does not use.
+            self.outside = torch.autograd.grad(
+                value, self.penalised, allow_unused=True, materialize_grads=True
+            )
 
     def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
         return functional.cross_entropy(logits.float(), labels)
@@ -202,8 +209,8 @@ class SparsityTuning(Update):
         gammas = []
         with torch.no_grad():
             for weight, free, outside in zip(self.penalised, self.free, self.outside, strict=True):
-                gap = weight.grad - outside  # type: ignore[operator]
-                gammas.append(sensitivity(gap, free))
+                inside = torch.zeros_like(weight) if weight.grad is None else weight.grad
+                gammas.append(privacy_sensitivity(inside - outside, free))
         super().update()
         rate = self.optimizer.param_groups[0]["lr"]
         with torch.no_grad():
@@ -212,7 +219,7 @@ class SparsityTuning(Update):
                 weight.copy_(weight.sign() * shrunk.clamp(min=0))
 
 
-def sensitivity(gap: Tensor, free: Tensor) -> Tensor:
+def privacy_sensitivity(gap: Tensor, free: Tensor) -> Tensor:
     """PAST's gamma of a tensor: the absolute gradient of the gap, divided by its mean over the free
     weights. Zeros where all gradients are zero.
     """
@@ -287,7 +294,8 @@ class RiskyDecay(Update):
         if self.first is None:
             with torch.no_grad():
                 for weight in self.weights:
-                    weight.grad.add_(weight * self.strength)  # type: ignore[union-attr]
+                    if weight.grad is not None:  # a user's module may not use it
+                        weight.grad.add_(weight * self.strength)
         if self.first and self.phase == "risky":
             self.first.step()
         else:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from leak_atlas.models import Net
 from leak_atlas.models.net import Tensors
@@ -29,7 +30,7 @@ class Frozen:
         self.fixed = [
             module
             for name, module in net.named_modules()
-            if isinstance(module, nn.BatchNorm2d)
+            if isinstance(module, _BatchNorm)
             and {f"{name}.running_mean", f"{name}.running_var"} <= self.whole
         ]
         # All other frozen values: tensor, mask, and a copy of the tensor to restore them from.
@@ -49,9 +50,7 @@ class Frozen:
         return torch.ones_like(tensor, dtype=torch.bool)
 
     def leading(self) -> list[nn.Module]:
-        """The first blocks of the network, up to the first block with a free weight, a free
-        statistic or dropout.
-        """
+        """The blocks before the first one that has a free weight, a free statistic or dropout."""
         blocks: list[nn.Module] = []
         for name, block in self.net.blocks():
             tensors = {f"{name}.{tensor}" for tensor in block.state_dict()}

@@ -1,9 +1,9 @@
 """CUDA graphs: a training step is recorded once for each kind of batch and then replayed, so that
 the host launches one operation a step.
 
-Each process checks the first recording of a kind of step on a kind of network: recorded and eager
-steps start with the same weights and must end with the same weights. If they differ, or if the
-recording fails, the process trains such networks eagerly.
+Each process checks the first recording of a kind of step: objective, optimizer and network.
+Recorded and eager steps start with the same weights and must end with the same weights. If they
+differ, or if the recording fails, the process takes such steps eagerly.
 """
 
 import math
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from leak_atlas import BadInput, reason
+from leak_atlas.recipe import Objective
 from leak_atlas.training.update import Batch, Update
 
 # Eager steps before the recording, in which libraries choose kernels and the optimizer makes its
@@ -28,8 +29,11 @@ SHARE = 0.01
 Replay = Callable[[], None]
 Take = Callable[[int, str], None]
 
-# Kinds of step and network whose recording was checked in this process, and whether it is trusted.
-_trusted: dict[tuple[type[Update], str], bool] = {}
+# What a check of a recording holds for: step, objective, optimizer, SAM, bf16 and network.
+Kind = tuple[type[Update], type[Objective], type[torch.optim.Optimizer], bool, bool, str]
+
+# Kinds whose recording was checked in this process, and whether it is trusted.
+_trusted: dict[Kind, bool] = {}
 
 
 class End(NamedTuple):
@@ -47,7 +51,7 @@ def recorded(step: Update, batches: Collection[Batch]) -> Take:
     Recording changes nothing in the trained networks. Call and replay on the same stream, one of
     the training's own (not the default one). Raises BadInput without CUDA.
     """
-    kind = (type(step), str(step.net))
+    kind = _kind(step)
     if not _trusted.get(kind, True):
         return step
     eager = _end(step, batches, step)
@@ -88,9 +92,20 @@ def record(step: Update, batches: Collection[Batch]) -> dict[Batch, Replay]:
     return replays
 
 
+def _kind(step: Update) -> Kind:
+    return (
+        type(step),
+        type(step.objective),
+        type(step.optimizer),
+        step.rho > 0,
+        step.low,
+        str(step.net),
+    )
+
+
 def _eagerly(step: Update, why: str) -> Take:
     """The step itself, for all of its kind in this process; one line says why."""
-    _trusted[type(step), str(step.net)] = False
+    _trusted[_kind(step)] = False
     name = type(step.objective).__name__
     line = f"leak atlas: training steps of {name} {why}; training goes on step by step"
     print(line, file=sys.stderr, flush=True)
@@ -130,10 +145,10 @@ def _alike(
     if not all(map(torch.equal, eager.counts, replayed.counts)):
         return False
     for part in (0, 1):  # weights, statistics
-        way = _distance(begin[part], eager[part])
+        moved = _distance(begin[part], eager[part])
         noise = _distance(eager[part], again[part])
         error = _distance(eager[part], replayed[part])
-        if not error <= SHARE * way + 2 * noise:  # NaN fails too
+        if not error <= SHARE * moved + 2 * noise:  # NaN fails too
             return False
     return True
 

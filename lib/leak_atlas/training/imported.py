@@ -39,7 +39,7 @@ def misfits(
     given = bare(given, own)
     missing = [key for key in own if key not in given]
     unknown = [key for key in given if key not in own]
-    infinite = [key for key in given if not given[key].isfinite().all()]
+    infinite = [key for key in given if not given[key].double().isfinite().all()]
     reasons = []
     if missing:
         reasons.append(f"{name} lacks {_listed(missing)}")

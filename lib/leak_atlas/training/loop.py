@@ -118,6 +118,7 @@ def training(
         )
         step = update_for(objective, task)
         tables = step.tables(seed, 0)
+        # A step is recorded with the tables and the learning rate of the first epoch.
         step.begin(0, rate(schedule, 0), tables)
         take = _taker(step, plan, schedule.epochs)
         for epoch in range(schedule.epochs):
@@ -150,8 +151,7 @@ def training(
     if not all(torch.isfinite(value).all() for value in states["last"].values()):
         raise Diverged(len(rows))
     net.eval()
-    names = rows[0] if rows else ()
-    history = {name: np.array([row[name] for row in rows]) for name in names}
+    history = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return Trajectory(states, history)
 
 

@@ -142,8 +142,10 @@ def balanced(
     labels: Tensor,
     epoch: Tensor,
 ) -> Tensor:
-    """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6), a scalar: cross-entropy plus the divergence
-    of sorted posteriors within pairs of samples.
+    """PPB (Yuan & Zhang, USENIX Security 2022, eq. 6, with means in place of sums), a scalar:
+    cross-entropy plus `weight` times KL(second || first) of sorted posteriors, mean over pairs.
+
+    Sample i of the first half of the batch and sample i of the second half are a pair.
     """
     value = functional.cross_entropy(logits, labels)
     pairs = len(logits) // 2

@@ -44,7 +44,7 @@ class Private(Update):
     Batches differ in size, so no step is recorded as a CUDA graph.
 
     Frozen weights are neither clipped nor noised. They are restored after the step, because weight
-    decay and momentum change them.
+    decay changes them.
     """
 
     objective: DPSGD

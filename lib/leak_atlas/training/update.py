@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from leak_atlas import BadInput
 from leak_atlas.data import augmentation
@@ -79,9 +80,9 @@ class Update:
     restore frozen values, count.
 
     All tensors are on the data's device and keep their addresses. `order (4, 1 + further, k)` int64
-    holds the epoch's tables (place among the samples, dy, dx, flip), where k is the longest epoch's
-    number of samples; row 0 is that of the samples to learn from, the others of further samples
-    that the objective looks at. `position`, `epoch` and `right` are int64 scalars, `loss` a float64
+    holds the epoch's tables: place among the samples, dy, dx, flip. `order[:, 0]` is for the
+    samples to learn from, `order[:, 1:]` for further samples that the objective looks at. k is the
+    number of samples of the longest epoch. `position`, `epoch` and `right` are int64 scalars, `loss` a float64
     scalar. `loss` sums the objective over the samples of the epoch so far, `right` counts the
     correct predictions. The optimizer has the learning rate.
 
@@ -140,7 +141,7 @@ class Update:
 
     def _lengths(self, epochs: int) -> list[int]:
         """Visits in each epoch. Raises BadInput if a sampling schedule gives fewer than two."""
-        lengths = [len(self.visits(epoch)) for epoch in range(epochs)] or [self.n]
+        lengths = [len(self.visits(epoch)) for epoch in range(epochs)]
         least = min(lengths)
         if self.sampling and least < 2:
             epoch = 1 + lengths.index(least)
@@ -335,7 +336,7 @@ class Update:
 def untracked(net: nn.Module) -> Iterator[None]:
     """In this context BatchNorm normalises as in training and keeps its statistics."""
     tracking = [
-        module for module in net.modules() if isinstance(module, nn.BatchNorm2d) and module.training
+        module for module in net.modules() if isinstance(module, _BatchNorm) and module.training
     ]
     try:
         for module in tracking:
