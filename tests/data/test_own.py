@@ -148,6 +148,8 @@ def test_a_name_is_taken_once(mine: Path, tmp_path: Path) -> None:
         ({"a": X, "b": Y}, r"holds \['a', 'b'\]; name them x, y or"),
         ({"x": X[:, :5], "y": Y}, "images of 5 x 6 pixels; --size 5"),
         ({"x": X / 255, "y": Y}, r"x is float64 of shape .*; images are uint8"),
+        ({"x": np.array(1), "y": Y}, r"x has shape \(\), so no values"),
+        ({"x": BITS[:, :0], "y": Y}, r"x has shape \(20, 0\), so no values"),
         ({"x": BITS, "y": Y / 2}, "whole numbers or names"),
         ({"x": BITS, "y": Y * 0}, r"classes \('0',\); two or more are needed"),
         ({"x": BITS, "y": np.array(["a\nb", "c"] * 10)}, r"\('a\\nb', 'c'\).* printable letters"),

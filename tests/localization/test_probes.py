@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leak_atlas import audit, report
+from leak_atlas import BadInput, audit, report
 from leak_atlas.localization.probes import ProbeComparison
 
 PARTS = ("stem", "stage1.0", "stage1.1", "stage2.0", "stage2.1", "head")
@@ -48,6 +48,14 @@ def comparison() -> ProbeComparison:
 def test_stages_end_with_their_last_block(comparison: ProbeComparison) -> None:
     assert comparison.stages == ["stage1.1", "stage2.1"]
     assert comparison.before("stage2.0") == comparison.before("stage2") == ["stage1.1"]
+    assert comparison.before("head") == comparison.stages
+
+
+def test_a_part_that_is_not_there_is_named(comparison: ProbeComparison) -> None:
+    with pytest.raises(BadInput, match="no part 'stage3'"):
+        comparison.auc("wide", "stage3")
+    with pytest.raises(BadInput, match=r"no stage stands before stage1\.1: name others"):
+        comparison.lead("stage1.1")
 
 
 def test_a_disparity_is_found_where_it_is(comparison: ProbeComparison) -> None:

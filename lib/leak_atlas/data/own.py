@@ -65,6 +65,8 @@ def add(
     _check_request(name, seed, size)
     try:
         x, y, train = _read(name, path, label)
+        if x.ndim == 0 or 0 in x.shape[1:]:
+            raise BadInput(f"x has shape {x.shape}, so no values")
         _check_labels(y, len(x))
         classes, labels = _classes(y)
         kind, shape = _form(x, size)

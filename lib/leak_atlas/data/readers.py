@@ -38,7 +38,7 @@ __all__ = [
     "write",
 ]
 
-DEAL = 20_000  # the stream that permutes labels
+PERMUTE = 20_000  # the stream that permutes labels
 MISLABEL = 20_001  # the stream that replaces labels
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
 TYPES = {"images": np.uint8, "bits": np.uint8, "numbers": np.float32}
@@ -62,7 +62,7 @@ def labels(data: Data, samples: Samples) -> NDArray:
     if data.permuted:
         _, test = data.parts
         first = samples.train if test else len(labels_of)
-        draws = np.random.default_rng(DEAL)
+        draws = np.random.default_rng(PERMUTE)
         train_labels = draws.permutation(labels_of[:first])
         other_labels = draws.permutation(labels_of[first:])
         labels_of = np.concatenate([train_labels, other_labels])

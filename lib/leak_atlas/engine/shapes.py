@@ -42,12 +42,16 @@ def shaped(value: Any, kind: Any, name: str) -> Any:
     if origin in (types.UnionType, Union):
         return _one_of(value, inner, name)
     if origin is Literal:
-        if value in inner:
-            return value
+        for choice in inner:
+            if type(value) is type(choice) and value == choice:
+                return choice
         raise BadInput(f"{name} cannot be {value!r}{nearest(str(value), [*map(str, inner)])}")
     if origin in (list, tuple) and isinstance(value, list | tuple):
         return origin(shaped(part, inner[0], f"{name}: {n}") for n, part in enumerate(value))
     if origin is dict and isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, inner[0]):
+                raise BadInput(f"{name} takes names, not {key!r}: write it in quotes")
         return {key: shaped(part, inner[1], f"{name}: {key}") for key, part in value.items()}
     if kind in MOST and is_number(value, kind):
         return kind(value)

@@ -33,7 +33,7 @@ from leak_atlas.engine import paths
 
 ARRAYS, ENTRY = "arrays.safetensors", "entry.json"
 BLANK = 64 * "0"  # stands for the seal while the seal is computed
-# What tells of the entry, and not of the machine.
+# errors that mean a damaged entry; any other means a problem of the machine
 TORN = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from leak_atlas import told_in_a_cell
+from leak_atlas import BadInput, told_in_a_cell
 from leak_atlas.engine import store
 from leak_atlas.engine.digests import check_files
 from leak_atlas.lab.plans import kinds, plan, steps_of, trainings
@@ -84,6 +84,12 @@ class Results:
                 store.discard(step.key)
                 _compute([step])
                 entry = store.read(step.key)
+            except store.Gone as error:
+                kind = type(step).__name__
+                raise BadInput(
+                    f"there is no result of {kind} {step.key[:12]}: give the step to realize, or to "
+                    "a comparison's `also`"
+                ) from error
             self._read[step.key] = Result(entry.arrays, entry.meta)
         return self._read[step.key]
 

@@ -21,8 +21,9 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -99,6 +100,8 @@ class Workers:
     submit: Callable[..., Future[Outcome]]
     slots: Callable[[], int]
     name: str  # where they are, for messages
+    # what a call of the executor runs in: for a scheduler elsewhere, `lost`
+    guard: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def do(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Keeps all workers busy. A job whose worker dies is done once more, by another one.
@@ -126,7 +129,7 @@ class Workers:
 
     def _sent(self, job: Job) -> Future[Outcome]:
         """A job travels as bytes: a worker reads it only where its library is ours."""
-        with lost(self.name):
+        with self.guard():
             return self.submit(do_sent, pickle.dumps(job), str(paths.store()), revisions())
 
     def _outcome(self, job: Job, future: Future[Outcome]) -> Outcome:
@@ -134,7 +137,7 @@ class Workers:
         if killed(future):
             return _failure(job, "two workers that ran it died; out of memory, perhaps")
         try:
-            with lost(self.name):
+            with self.guard():
                 outcome = future.result()
         except BadInput:
             raise
@@ -318,11 +321,12 @@ def _dask(where: Where) -> Iterator[Workers]:
                 )
             return len(threads)
 
-        yield Workers(client.get_executor(pure=False).submit, slots, name)
+        submit = client.get_executor(pure=False).submit
+        yield Workers(submit, slots, name, partial(lost, name))
 
 
 def _first_worker(client: Any, name: str, patience: float | None) -> None:
-    """Waits for it. Raises BadInput if none comes in time."""
+    """Waits for the first worker. Raises BadInput if none comes in time."""
     try:
         client.wait_for_workers(1, timeout=patience)
     except TimeoutError:
@@ -333,7 +337,7 @@ def _first_worker(client: Any, name: str, patience: float | None) -> None:
 
 @contextmanager
 def lost(name: str) -> Iterator[None]:
-    """Inside stands only what Dask does; what it raises where the scheduler is lost is BadInput."""
+    """Raises BadInput where Dask reports a lost scheduler. Only calls of Dask belong inside."""
     try:
         yield
     except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:

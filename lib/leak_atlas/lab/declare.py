@@ -158,15 +158,16 @@ def _of_profile(profile: str) -> Path:
 
 
 def _files(notebook: Notebook) -> list[str]:
-    """What a profile may say of a notebook: of all, of its folder, of itself; the later beats the
-    earlier.
+    """The files of a profile that set a notebook's parameters: that for all notebooks, that for its
+    folder, its own. A later file overrides an earlier one.
 
-    What stands in the cells of a user's own notebook is the user's: what a profile says of all does
-    not replace it.
+    The cells of a user's own notebook are the user's: the file for all notebooks does not set their
+    parameters.
     """
     folder = notebook.name.rpartition("/")[0]
     of_all = [COMMON] if folder != "own" else []
-    return [*of_all, f"{folder}/{COMMON}", f"{notebook.name}.yaml"]
+    of_folder = [f"{folder}/{COMMON}"] if folder else []
+    return [*of_all, *of_folder, f"{notebook.name}.yaml"]
 
 
 def parameters(notebook: Notebook, profile: str, extra: Given | None = None) -> Given:
@@ -198,7 +199,7 @@ def parameters(notebook: Notebook, profile: str, extra: Given | None = None) -> 
 
 def _every_parameter() -> set[str]:
     """The names of the parameters of all notebooks."""
-    return {name for one in notebooks() for name in one.defaults}
+    return {name for one in _every() for name in one.defaults}
 
 
 def _like(default: Any, value: Any, name: str) -> Any:

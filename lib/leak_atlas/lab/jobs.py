@@ -77,9 +77,9 @@ def doing(job: Job) -> Generator[None, None, Outcome]:
     except (store.Corrupt, store.Gone) as error:  # an input is corrupt for the second time
         return ended(str(error))
     except Exception as error:
-        line = one_line(f"{type(error).__name__}: {error}")
         if isinstance(error, BadInput):
-            return ended(line)
+            return ended(one_line(str(error)))
+        line = one_line(f"{type(error).__name__}: {error}")
         return ended(f"{line} (trace and recipe in {keep(job, traceback.format_exc())})")
 
 

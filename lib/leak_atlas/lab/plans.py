@@ -163,10 +163,12 @@ def plan(asked: Iterable[Any]) -> Plan:
             return needs(step)
         if isinstance(step, At):
             made = job(step.of)
-            made.asked += [step] if step not in made.asked else []
+            if step not in made.asked:
+                made.asked.append(step)
         elif isinstance(step, Signals) and isinstance(step.of, At) and not is_there(step.of):
             made = job(step.of.of)
-            made.read += [step] if step not in made.read else []
+            if step not in made.read:
+                made.read.append(step)
         else:
             made = job(step)
         return [made.key]

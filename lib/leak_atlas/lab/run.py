@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
 from heapq import heapify, heappop, heappush
-from itertools import chain
 from unittest.mock import patch
 
 from leak_atlas import ARITHMETIC, BadInput, duration, one_line, use_arithmetic
@@ -21,7 +20,8 @@ from leak_atlas.lab.plans import Job, Plan, absent, kinds
 from leak_atlas.lab.prices import remember
 from leak_atlas.recipe import Step
 
-STREAMS = 4  # trainings under way in one process that has a GPU; a small one leaves most of it idle
+# trainings at a time in a process with a GPU: one small training leaves most of the GPU idle
+STREAMS = 4
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 QUIET = 300.0  # seconds after which a step that is done is reported
 KEPT = "what is finished is kept, and the same command goes on from there"
@@ -82,9 +82,9 @@ def run(
     is kept.
     """
     where = where if isinstance(where, Where) else Where(where)
-    if not where.elsewhere:
-        for why in absent(plan.jobs.values()):
-            raise BadInput(why)
+    missing = [] if where.elsewhere else absent(plan.jobs.values())
+    if missing:
+        raise BadInput(missing[0])
     if not plan.jobs:
         return {}
     took = took or Lines(plan)
@@ -94,13 +94,14 @@ def run(
     try:
         with arithmetic_for(plan), _working(plan, where) as work:
             while ready.heap:
-                for outcome in chain.from_iterable(map(ready.end, work(ready))):
-                    if outcome.refused:
-                        raise BadInput(f"{outcome.error}; {KEPT}")
-                    if outcome.device:
-                        steps = plan.jobs[outcome.key].computed
-                        spent.append((steps, outcome.device, outcome.seconds))
-                    took(outcome)
+                for ended in work(ready):
+                    for outcome in ready.end(ended):
+                        if outcome.refused:
+                            raise BadInput(f"{outcome.error}; {KEPT}")
+                        if outcome.device:
+                            steps = plan.jobs[outcome.key].computed
+                            spent.append((steps, outcome.device, outcome.seconds))
+                        took(outcome)
     finally:
         remember(spent)
     return ready.failed

@@ -21,10 +21,7 @@ from leak_atlas.training.answers import logits
 from leak_atlas.training.defences import soft_labels
 from leak_atlas.training.loop import training
 
-UNREACHED = (
-    "an epoch that is asked for was never reached:"
-    " the training stopped early, ask for an earlier one"
-)
+UNREACHED = "the training stopped before an epoch that is asked for: ask for an earlier one"
 
 
 def train(
@@ -54,12 +51,12 @@ def train(
     wanted = [at.when for at in asked]
     trajectory = yield from training(net, **arguments, wanted=wanted, on_epoch=read_signals)
     if len(signals) < len(read):
-        raise ValueError(UNREACHED)
+        raise BadInput(UNREACHED)
     gone = packed(Subject(step.parent).weights.gone) if step.parent else {}
 
     def arrays(when: int | str) -> Arrays:
         if when not in trajectory.states:
-            raise ValueError(UNREACHED)
+            raise BadInput(UNREACHED)
         return {name: value.numpy() for name, value in trajectory.states[when].items()} | gone
 
     if step.parent and "epsilon" in trajectory.history:

@@ -40,8 +40,9 @@ def compare(
     """Trains what is missing, attacks it, and compares: the one call of `realize` of a page.
 
     `variants` have a population each; its key is a text, or a tuple that says what varies. The
-    first `targets` networks of a variant are attacked and the others are their shadow models.
-    Without a number every network is a target, attacked by all others.
+    first `targets` networks of a variant are attacked, by default all. A target's shadow models are
+    all other networks of the variant, further targets included, except those of its complement
+    pair. (All targets of a `VictimAttacker` are one pair.)
 
     - `only`: the variants that an attacker attacks, by its name; default: all
     - `shadows`: the networks that attack a variant's targets instead of its own others
@@ -92,8 +93,9 @@ def operations(results: Any, networks: Population) -> float:
     """Floating point operations of all that a network rests on, forward and backward, mean over
     networks: its own trainings, those of its teachers, and its share of those that all rest on.
 
-    `results` knows what each step took when it was done; a step that it does not know is counted,
-    which takes torch.
+    `results` has the operations that were counted when a step was computed; other steps are counted
+    now, which takes torch. A training counts with all epochs of its schedule, also where a patience
+    ended it earlier.
     """
     total = 0.0
     for step in plans.behind(networks):

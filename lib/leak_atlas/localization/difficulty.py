@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from leak_atlas.attacks.signals import loss
 from leak_atlas.audit import BoolArray, FloatArray, IntArray
-from leak_atlas.localization import Arrays
+from leak_atlas.localization import Arrays, places_of
 from leak_atlas.localization.samples import members_of
 
-# Measures that add up over training, and that tell how uncertain an answer is.
+# measures that add up over training
 EFFORT = "mean loss", "iteration learned", "forgetting", "margin", "spread of loss"
+# measures of how uncertain an answer is
 UNCERTAINTY = "aleatoric", "epistemic", "ensemble variance"
 
 
@@ -99,7 +100,7 @@ def measures_of(
 ) -> dict[str, FloatArray]:
     """The measures of `difficulty`, each `(n,)`, of the `samples (n,)` alone."""
     measures = difficulty(answers, early)
-    places = np.searchsorted(measures.pop("index"), samples)
+    places = places_of(samples, measures.pop("index"))
     del measures["labels"]
     return {name: values[places] for name, values in measures.items()}
 
@@ -155,8 +156,11 @@ def mean_loss_until(answers: Mapping[int, Sequence[Arrays]]) -> FloatArray:
     See `difficulty`, whose `index` names the samples.
     """
     epochs = sorted(epoch for epoch in answers if epoch)
-    losses = []
-    for last in epochs:
-        until = {epoch: answers[epoch] for epoch in epochs if epoch <= last}
-        losses.append(difficulty(until, early=last)["mean loss"])
-    return np.stack(losses)
+    pool, inside = members_of(answers[epochs[-1]])
+    total = np.zeros(inside.shape)
+    means = []
+    for number, epoch in enumerate(epochs, start=1):
+        losses = [loss(one["logits"][pool], one["labels"][pool]) for one in answers[epoch]]
+        total += np.stack(losses)
+        means.append(_mean(total / number, inside))
+    return np.stack(means)

@@ -35,7 +35,8 @@ MEASURES = "euclidean", "direction", "length", "length difference", "aligned"
 
 
 def measured(results: Sequence[Arrays], measure: str = "euclidean") -> list[NDArray]:
-    """The values `(P, n)` of a measure in each result of a `Distance` step, for samples that a saw.
+    """The values `(P, n)` of a measure in each result of a `Distance` step, for the samples that its
+    network `a` (M_all) trained on.
 
     `measure` is one of `MEASURES`. "length" is the feature norm in M_h1, "length difference" the
     norm in M_all minus that in M_h1; "aligned" is of a `Similarity` step. Raises BadInput on an
@@ -68,14 +69,14 @@ def read(
 # --- one sample ---------------------------------------------------------------------------------
 
 
-def memory_of_samples(results: Sequence[Arrays], measure: str = "euclidean") -> FloatArray:
+def memory_of_samples(results: Sequence[Arrays]) -> FloatArray:
     """How much farther apart each sample's features are where M_h1 did not see it, `(P, n)`.
 
     In each pair and part a sample has the share of the samples at smaller distances. The mean over
     pairs whose M_h1 did not see it, minus the mean over the others: 0 in the mean where features
-    show no membership. NaN for a sample that all saw, or none. `measure` as `measured`.
+    show no membership. NaN for a sample that all saw, or none. Distances are Euclidean.
     """
-    distances, seen = read(results, measure)
+    distances, seen = read(results)
     everyone = np.zeros(distances[0].shape[1], np.int_)
     places = np.stack([audit.ranks_within(each, everyone) for each in distances])  # (pairs, P, n)
     known = np.stack(seen)[:, None].astype(float)
@@ -155,8 +156,8 @@ def profile(distances: Values, seen: Values) -> list[Estimate]:
 
 
 def floor(distances: Values, halves: Values) -> list[Estimate]:
-    """The control of `profile`: AUC between the halves of distances between two seeds on equal
-    data.
+    """The control of `profile`: AUC of the distances between two networks that differ in their seed
+    alone, with a half of the probe as D_h1.
 
     ``distances`` holds one ``(P, n)`` for each couple of seeds, ``halves`` one ``(n,)`` for each
     half of the probe. No model here saw any of the halves alone, so every true AUC is 0.5. Each
@@ -289,7 +290,8 @@ def onset(
 def rotated(distances: Sequence[Arrays], similarities: Sequence[Arrays]) -> tuple[Halved, Halved]:
     """Euclidean distances after the best rotation and before it, as `read` returns them.
 
-    From the `Distance` and the `Similarity` step of each pair; of the samples that fit no rotation.
+    From the `Distance` and the `Similarity` step of each pair, of the samples to which no rotation was
+    fitted.
     """
     after = read(similarities, "aligned")
     before = []

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from leak_atlas.attacks.signals import confidence, correctness, entropy
 from leak_atlas.audit import FloatArray, IntArray
-from leak_atlas.data.designs import Role
-from leak_atlas.localization import Arrays
+from leak_atlas.data.designs import Role, in_pool
+from leak_atlas.localization import Arrays, places_of
 
 GAPS = ("confidence", "sensitivity", "generalization")
 
@@ -28,10 +28,10 @@ def behaviour(signals: Arrays, sensitivity: Arrays) -> dict[str, FloatArray]:
     Returns arrays `(n,)`: `confidence` and `sensitivity` of the true class, `generalization` (1
     where the network is right), `member` and `label`.
     """
-    pool = np.isin(signals["role"], (Role.MEMBER, Role.NONMEMBER))
+    pool = in_pool(signals["role"])
     logits = signals["logits"][pool]
     label = signals["labels"][pool]
-    place = np.searchsorted(sensitivity["index"], signals["index"][pool])
+    place = places_of(signals["index"][pool], sensitivity["index"])
     return {
         "confidence": confidence(logits, label),
         "sensitivity": sensitivity["sensitivity"][place, label].astype(np.float64),

@@ -30,9 +30,8 @@ from leak_atlas.recipe.readings import Parts
 from leak_atlas.training.answers import scoring
 
 Features = dict[str, NDArray[np.float32]]  # rows of features `(n, k)` of each part
-Read = Callable[
-    [str, Tensor], Tensor
-]  # from a part's name and its maps `(b, ...)` to rows `(b, k)`
+# from a part's name and its maps `(b, ...)` to rows `(b, k)`
+Read = Callable[[str, Tensor], Tensor]
 
 BATCH = 100  # images that are in the networks at once
 # Feature values that are reduced at once: on a CPU, what stays in a core's cache takes half the
@@ -49,7 +48,7 @@ def walk(
     images: Tensor,
     parts: Parts,
 ) -> Iterator[tuple[str, list[Tensor]]]:
-    """Yield name and output in every network of each part; only one part's maps exist at a time.
+    """Yield the name of each part and its output in every network, one part after another.
 
     Raises BadInput if the networks have different parts, or maps of different shapes.
     """

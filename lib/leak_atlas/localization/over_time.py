@@ -26,7 +26,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True)
 class Trajectory:
-    """The scores of an attack on n samples by J networks of one pool at E checkpoints.
+    """The scores that an attack gives n samples on J networks of one pool at E checkpoints.
 
     `epochs (E,)`, 0 for the initialisation; `scores (E, J, n)`; `member (J, n)`; `index (n,)`, the
     samples. `group (J,)` numbers what is independent: a complement pair, or a network alone.
@@ -127,7 +127,7 @@ def joined_by_rank(*trajectories: Trajectory) -> Trajectory:
 
 
 def _shares_below(one: Trajectory) -> FloatArray:
-    """`(E, J, n)`."""
+    """The share of a network's non-members with lower scores than each sample, `(E, J, n)`."""
     shares = np.empty(one.scores.shape)
     for network, inside in enumerate(one.member):
         scores = one.scores[:, network]
@@ -155,13 +155,15 @@ def generalisation_gaps(one: Trajectory) -> FloatArray:
 def jackknife(measure: Callable[..., Any], *trajectories: Trajectory, **options: Any) -> Any:
     """`measure(*trajectories, **options)`, a number or an array, as Estimates (`interval`).
 
-    Attacks are not computed again without a group. The trajectories may be of one population or of
+    Leaving out a group drops the scores on its networks; the other scores stay. The trajectories may be of one population or of
     independent ones. Raises ValueError if they have different numbers of groups, or a single one.
     """
     numbers = [_numbered(one.group) for one in trajectories]
     counts = {int(number.max()) + 1 for number in numbers}
     if len(counts) != 1 or counts == {1}:
-        raise ValueError("a jackknife needs two groups of networks or more, as many in each course")
+        raise ValueError(
+            "a jackknife needs two groups of networks or more, the same in each trajectory"
+        )
 
     def measured(left_out: IntArray, half: Half | None) -> Any:
         parts = []
@@ -230,9 +232,9 @@ def interval(measured: Callable[[IntArray, Half | None], Any], sets: Sequence[In
     other samples, and of what a network has with a sample. What is missing is what networks do to
     all samples alike. By that alone, one half of the networks differs from the other in both halves
     of the samples: the covariance of these two differences is the variance of the networks, and is
-    at least 0. Two errors by leaving out a little would count twice what networks and samples
-    share. Where a sample is flagged or not, a single group less also flips more samples, for its
-    size, than other networks would.
+    at least 0. Adding the errors of leaving out single samples and single networks would count
+    twice what both share. Measures that flag samples change more when a single group is left out
+    than they do with other networks.
     """
     groups = len(np.unique(np.concatenate(sets)))
     nobody = np.arange(0)

@@ -1,7 +1,7 @@
 """Which samples end vulnerable: how well hardness, early attacks and other networks predict it.
 
-A sample's risk is its final advantage, TPR minus FPR (`trajectories.plane`). Networks that judge a
-sample's hardness are none that the attack uses. E counts checkpoints, n samples.
+A sample's risk is its final advantage, TPR minus FPR (`trajectories.plane`). The attack uses none of
+the networks that judge a sample's hardness. There are E checkpoints and n samples.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leak_atlas.audit import Estimate, FloatArray, IntArray, rank_correlation, ranks_within
+from leak_atlas.localization import places_of
 from leak_atlas.localization.over_time import Trajectory, jackknife
 from leak_atlas.localization.trajectories import (
     Rule,
@@ -39,9 +40,9 @@ def hard_minus_easy(
 ) -> FloatArray:
     """Mean advantage of the hardest part of the samples minus that of the easiest part, `(E,)`.
 
-    `hardness (n,)` is that of the samples `pool (n,)`.
+    `hardness (n,)` is that of the samples `pool (n,)`. Rates are counted.
     """
-    own = hardness[np.searchsorted(pool, trajectory.index)]
+    own = hardness[places_of(trajectory.index, pool)]
     gained = advantage(plane(trajectory, rule))
     hard = highest(own, part)
     easy = highest(-own, part)
@@ -74,7 +75,7 @@ def correlations_with_risk(
     values = np.array(list(measures.values()))
 
     def measure(one: Trajectory, noise: Trajectory) -> FloatArray:
-        place = np.searchsorted(pool, one.index)
+        place = places_of(one.index, pool)
         hard = values[:, place]
         label = labels[place]
         path = plane(one, rule, "fitted")
@@ -113,7 +114,7 @@ def correlations_with_true_risk(
         other: FloatArray,
         index: IntArray,
     ) -> FloatArray:
-        hard = values[:, np.searchsorted(pool, index)]
+        hard = values[:, places_of(index, pool)]
         with_risk = _with_means(rank_correlation(hard, one[-1]), measures, groups)
         return np.append(with_risk, rank_correlation(one[-1], other[-1]))
 
@@ -141,11 +142,11 @@ def agreement_of_halves(halvings: Halvings, rule: Rule = 0.1) -> Estimate:
 
 def _with_means(
     values: FloatArray,
-    names: Mapping[str, FloatArray],
+    measures: Mapping[str, FloatArray],
     groups: Groups,
 ) -> FloatArray:
-    """The values `(names, ...)`, then their means over the names of each group."""
-    place = {name: number for number, name in enumerate(names)}
+    """The values `(measures, ...)`, then their means over the measures of each group."""
+    place = {name: number for number, name in enumerate(measures)}
     means = []
     for group in groups.values():
         own = [place[name] for name in group]
@@ -216,7 +217,7 @@ def foresight(
         other: FloatArray,
         index: IntArray,
     ) -> FloatArray:
-        place = np.searchsorted(pool, index)
+        place = places_of(index, pool)
         risk = other[-1]
         most = highest(risk, share)
         correlations = []
@@ -289,7 +290,7 @@ def agreement(
     """Whether attacks expose the same samples as a `reference` attack, by name.
 
     Each attack is made on two halves of the networks, `first` and `second`. Both orders are
-    averaged.
+    averaged. Rates are counted.
     """
     names = list(first)
     at = names.index(reference)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from leak_atlas import BadInput, nearest
 from leak_atlas.audit import (
     Comparison,
     Estimate,
@@ -70,8 +71,15 @@ class ProbeComparison:
 
     def before(self, part: str) -> list[str]:
         """The last part of each stage before the stage of a part."""
-        own = part.split(".")[0]
-        return [stage for stage in self.stages if stage.split(".")[0] < own]
+        order = list(dict.fromkeys(each.split(".")[0] for each in self.parts))
+        earlier = order[: order.index(part.split(".")[0])]
+        return [stage for stage in self.stages if stage.split(".")[0] in earlier]
+
+    def _place(self, part: str) -> int:
+        """The position of a part. Raises BadInput if the network has no such part."""
+        if part not in self.parts:
+            raise BadInput(f"the network has no part '{part}'{nearest(part, self.parts)}")
+        return self.parts.index(part)
 
     def auc(
         self,
@@ -81,7 +89,7 @@ class ProbeComparison:
     ) -> Estimate:
         """AUC of a part: 0.5 where it does not distinguish the halves."""
         profile = disparity.profile(*self.halved(variant, measure))
-        return profile[self.parts.index(part)]
+        return profile[self._place(part)]
 
     def disparity(
         self,
@@ -103,8 +111,10 @@ class ProbeComparison:
         over variants.
         """
         settings = [self.halved(variant, measure) for variant in variants or self.variants]
-        rivals = [self.parts.index(other) for other in others or self.before(part)]
-        return disparity.lead(settings, self.parts.index(part), rivals)
+        rivals = [self._place(other) for other in others or self.before(part)]
+        if not rivals:
+            raise BadInput(f"no stage stands before {part}: name others")
+        return disparity.lead(settings, self._place(part), rivals)
 
     def change(
         self,
@@ -115,7 +125,7 @@ class ProbeComparison:
     ) -> Estimate:
         """Disparity of a part in variant `one` minus that in `other`, paired over pairs."""
         settings = self.halved(one, measure), self.halved(other, measure)
-        return disparity.setting_difference(*settings, self.parts.index(part))
+        return disparity.setting_difference(*settings, self._place(part))
 
     def farther(
         self,
@@ -128,13 +138,13 @@ class ProbeComparison:
         0.5 where both variants are equally far from M_all, which they share. Mean over parts; pairs
         are the units.
         """
-        chosen = [self.parts.index(part) for part in parts]
+        chosen = [self._place(part) for part in parts]
         chances = []
         for first, second in zip(self.distances[one], self.distances[other], strict=True):
-            near = self.results[second]["euclidean"]
-            far = self.results[first]["euclidean"]
-            both = np.concatenate([far, near], axis=1)[chosen]
-            under_one = np.arange(both.shape[1]) < far.shape[1]
+            of_one = self.results[first]["euclidean"]
+            of_other = self.results[second]["euclidean"]
+            both = np.concatenate([of_one, of_other], axis=1)[chosen]
+            under_one = np.arange(both.shape[1]) < of_one.shape[1]
             chances.append(float(np.mean(auc(both, under_one))))
         return mean_ci(chances, bounds=(0, 1))
 
@@ -196,7 +206,7 @@ class ProbeComparison:
     ) -> Rows:
         """A row for each part, of the AUCs of all parts."""
         values = dict(zip(self.parts, aucs, strict=True))
-        own = {"measure": LABELS[measure], **more}
+        own = {"measure": LABELS.get(measure, measure), **more}
         return [{"part": part, **own, "value": values[part]} for part in parts or self.stages]
 
     def histograms(
@@ -212,7 +222,7 @@ class ProbeComparison:
         for variant in self.variants:
             distances, seen = self.halved(variant, measure)
             for part in parts:
-                values = distances[pair][self.parts.index(part)]
+                values = distances[pair][self._place(part)]
                 key = (variant, part) if len(self.variants) > 1 else part
                 panels[key] = values[seen[pair]], values[~seen[pair]]
         return panels

@@ -30,7 +30,7 @@ from leak_atlas.data import designs, readers
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Of, compute
-from leak_atlas.localization import Arrays
+from leak_atlas.localization import Arrays, places_of
 from leak_atlas.localization.divergence import losses
 from leak_atlas.recipe import Memorization, Population, ShuffledRanking, Window, WindowStudy
 
@@ -47,8 +47,7 @@ def members_of(networks: Sequence[Arrays]) -> tuple[BoolArray, BoolArray]:
     `networks` are what `Signals` of each network have stored. Returns `(N,)` and `(K, n)`.
     """
     roles = np.stack([signals["role"] for signals in networks])
-    in_pool = np.isin(roles, (Role.MEMBER, Role.NONMEMBER))
-    pool: BoolArray = np.all(in_pool, axis=0)
+    pool: BoolArray = np.all(designs.in_pool(roles), axis=0)
     return pool, roles[:, pool] == Role.MEMBER
 
 
@@ -235,10 +234,11 @@ def rise_within_strata(
     strata_by: Arrays,
     strata: int,
 ) -> FloatArray:
-    """AUC in the upper half of a ranking minus AUC in its lower half, at nearly equal values of a
-    second ranking: the mean over strata of it, of each target, `(T,)`.
+    """Whether AUC rises with a ranking at nearly equal values of a second one, of each target `(T,)`.
 
-    Both rankings are of the same samples. A stratum is one of `strata` equal parts of `strata_by`.
+    A stratum is one of `strata` equal parts of `strata_by`, a ranking of the same samples. In each
+    we take the AUC in the upper half of `ranking` minus that in its lower half. The mean over
+    strata.
     """
     stratum = _part_of_each(strata_by, strata)
     upper = np.zeros(len(stratum), np.int_)
@@ -291,8 +291,9 @@ def member_ranks(
 
     Of equal scores the first sample ranks first, as in a training with a `Window`.
     """
-    labels = readers.load(study.data.name, study.data.pixels).labels
-    roles = designs.roles(study.setup.design, labels, study.data.parts[0], study.targets)
+    stored = readers.load(study.data.name, study.data.pixels)
+    roles = designs.roles(study.setup.design, stored.labels, study.data.parts[0], study.targets)
+    labels = readers.labels(study.data, stored)
     member = roles[:, ranking["index"]] == Role.MEMBER
     label = labels[ranking["index"]]
     score = -ranking["score"] if order == "high-to-low" else ranking["score"]
@@ -364,17 +365,18 @@ def _visits_in_class(
     window: Window,
     epochs: int,
 ) -> IntArray:
-    """The visits `(n,)` of one class; the window goes by rising score."""
-    members = np.sort(score[member])
-    visits = np.array(window.visits(len(members), epochs))
-    rank = np.searchsorted(members, score)
-    return visits[np.minimum(rank, len(members) - 1)]
+    """The visits `(n,)` of one class; the window goes by rising score, and of equal scores the first
+    member comes first, as in training.
+    """
+    members = np.flatnonzero(member)
+    members = members[np.argsort(score[members], kind="stable")]
+    visits_by_rank = np.array(window.visits(len(members), epochs))
+    rank = np.searchsorted(score[members], score)
+    visits = visits_by_rank[np.minimum(rank, len(members) - 1)]
+    visits[members] = visits_by_rank
+    return visits
 
 
 def _places(table: Arrays, index: ArrayLike) -> IntArray:
     """Positions of the samples `index` in a table whose own `index` ascends."""
-    last = len(table["index"]) - 1
-    place = np.minimum(np.searchsorted(table["index"], index), last)
-    if not np.array_equal(table["index"][place], index):
-        raise ValueError("the attack judges samples that the ranking does not know")
-    return place
+    return places_of(np.asarray(index), table["index"])

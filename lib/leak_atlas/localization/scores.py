@@ -1,4 +1,6 @@
-"""Scores of single weights, computed over a few updates of one network (CWRF, eq. 2-4)."""
+"""Scores of single weights: sums over a few updates of one network (CWRF, eq. 2-4), SNIP, magnitude,
+change and random numbers.
+"""
 
 from __future__ import annotations
 
@@ -359,7 +361,9 @@ def _(step: Confined, of: Of) -> Arrays:
     least = min(float(arrays[name].min()) for name in names)
     behind = parts[parts.index(step.start) :]
     for name in names:
-        if (name.partition(".")[0] in behind) == step.before:
+        is_behind = name.partition(".")[0] in behind
+        is_allowed = not is_behind if step.before else is_behind
+        if not is_allowed:
             arrays[name] = np.full_like(arrays[name], least - 1)
     return arrays
 

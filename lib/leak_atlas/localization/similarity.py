@@ -78,7 +78,9 @@ def _maps(
 
 
 def _moments(p: Tensor, q: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
-    """What a rotation is fitted to: number of rows `(c,)`, their sums, and sum of products."""
+    """What a rotation is fitted to: the number of rows, the sums of p and of q `(c,)`, and the sum of
+    products q^T p `(c, c)`.
+    """
     p = p.flatten(0, 1)
     q = q.flatten(0, 1)
     return len(p), p.sum(0), q.sum(0), q.T @ p
@@ -132,6 +134,6 @@ def _(step: Similarity, of: Of) -> Arrays:
         "parts": text(a.net.names(step.parts)),
         "index": judged,
         "seen_a": np.ones(len(judged), bool),
-        # b may use further samples, and have others in between.
+        # The design of b may use other samples, so membership is looked up by sample.
         "seen_b": np.isin(judged, b.samples(Role.MEMBER).numpy()),
     }

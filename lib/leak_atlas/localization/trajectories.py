@@ -28,6 +28,8 @@ Rule = float | Literal["balanced"]  # an FPR, or the threshold with the largest 
 Form = Literal["counted", "fitted"]
 
 LOW, MIDDLE, HIGH = 0, 1, 2  # states of a sample
+EXPOSED = 0.2  # least advantage of a sample that is not LOW
+ROUNDING = 1e-9  # of differences of counted rates
 
 
 # --- rates of each sample -----------------------------------------------------------------------
@@ -125,7 +127,7 @@ def encoding_epoch(
     gained = advantage(path)
     reached = np.full(gained.shape[1], np.nan)
     for sample, own in enumerate(gained.T):
-        if own[-1] >= 0.2:
+        if own[-1] >= EXPOSED - ROUNDING:
             reached[sample] = _when_reached(0.5 * own[-1], own, epochs)
     return reached
 
@@ -137,9 +139,8 @@ def states(path: FloatArray) -> IntArray:
     """
     fpr = path[:, 0]
     tpr = path[:, 1]
-    rounding = 1e-9
-    state = np.where(advantage(path) < 0.2 - rounding, LOW, MIDDLE)
-    state[(tpr >= 0.8 - rounding) & (fpr <= 0.2 + rounding)] = HIGH
+    state = np.where(advantage(path) < EXPOSED - ROUNDING, LOW, MIDDLE)
+    state[(tpr >= 0.8 - ROUNDING) & (fpr <= 0.2 + ROUNDING)] = HIGH
     return state
 
 
@@ -209,8 +210,10 @@ def delay(
     growth = mean_advantage(trajectory, rule)
     growth = growth - growth[0]
     duration = trajectory.epochs[-1] - trajectory.epochs[0]
+    if growth[-1] == 0:
+        return float("nan")
     mean_growth = np.trapezoid(growth, trajectory.epochs) / duration
-    return float(1 - mean_growth / (growth[-1] or np.nan))
+    return float(1 - mean_growth / growth[-1])
 
 
 def epochs_to_reach(

@@ -5,10 +5,10 @@ An experiment is a small graph of steps. `Data`, `Design`, `Model`, `Objective` 
 *what*; the steps (`Train`, `At`, `Rewind`, `Freeze`, `Signals`, ...) say *what is done with it*,
 and hold their parents as fields.
 
-    pool = Setup(Data(), RandomHalves(pool=1000), Model("resnet10", width=8), Schedule(30),
-    models=10).trained()
-    private = pool.rewind("stage4").freeze("stage4").train(Schedule(12), RelaxLoss(1.0))
-    results = lab.realize(Attack(LiRA(), private))
+    model = Model("resnet10", width=8)
+    setup = Setup(Data(), RandomHalves(pool=1000), model, Schedule(30), models=10)
+    private = setup.trained().rewind("stage4").freeze("stage4").train(Schedule(12), RelaxLoss(1.0))
+    results = lab.realize(private.attack(LiRA()))
 """
 
 from leak_atlas.recipe.atlas import *

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
+from leak_atlas import BadInput
 from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.objectives import DPSGD, RMR, Objective
 from leak_atlas.recipe.populations import Population
@@ -36,6 +37,13 @@ class AtlasStudy(RetrainingStudy):
     rounds: int  # WeMem: of pruning
     judges: int  # WeMem: networks that give the memorization scores
     score_epochs: int  # of each of them
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or self.retraining % self.rounds:
+            raise BadInput(
+                f"{self.retraining} epochs of retraining are shared by {self.rounds} rounds: give a "
+                "number that divides them"
+            )
 
     @cached_property
     def stages(self) -> StageStudy:

@@ -1,5 +1,5 @@
-"""By what a weight is judged: learnability and vulnerability (CWRF), and the scores that could
-explain them away.
+"""Criteria that score single weights: learnability and vulnerability (CWRF), and the controls that
+could explain them away.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Taylor(Criterion):
     batch: Positive = 128  # samples of each set; all members where there are fewer
     optimizer: Literal["sgd", "adam"] = "adam"  # SGD without momentum
     lr: Amount = 1e-3  # constant
-    # another one takes other batches of the same samples: how far does a score agree with itself?
+    # another number draws other batches: how well does a score agree with itself?
     draw: Whole = 0
-    # of the members, in their order, every so manieth is seen: what becomes of those who are not?
+    # k: only every k-th member is seen, in the order of the data set; 1: all
     every: Positive = 1
 
     def passes(self, members: int, reference: int) -> float:

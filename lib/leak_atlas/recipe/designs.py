@@ -38,6 +38,7 @@ class Design(Recipe):
 
     # whether a row's members are members of some other rows, as online attacks need
     has_in_models: ClassVar[bool] = True
+    halved: ClassVar[bool] = True  # whether the pool is divided into two halves
 
     pool: int = 1000  # samples from which members are drawn
     # held-out samples (accuracy, and RMIA's population); None: the whole test part
@@ -78,9 +79,11 @@ class Design(Recipe):
         outside = self.dev * (not self.dev_inside) + self.reference
         more = f", dev {self.dev:,} and reference {self.reference:,}" if outside else ""
         tests = self.test or 0
-        if self.pool < 2 or self.pool % 2:
+        if self.pool < 2:
+            raise BadInput(f"{name}.pool cannot be {self.pool}: give 2 or more")
+        if self.halved and self.pool % 2:
             raise BadInput(
-                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number from 2"
+                f"{name}.pool cannot be {self.pool}: it is halved, so give an even number"
             )
         if self.pool + outside > train:
             raise BadInput(
@@ -120,6 +123,8 @@ class Subsets(Design):
     .7).
     """
 
+    halved: ClassVar[bool] = False
+
     share: float = 0.7
 
     def members(self, row: int) -> int:
@@ -138,9 +143,11 @@ class Subsets(Design):
 
 
 class Folds(Design):
-    """The pool in `folds` equal parts: row k r + f trains on fold f of draw r, and on no other
+    """The pool in `folds` equal parts: row `folds` * r + f trains on fold f of draw r, and on no other
     (WeMem's scores).
     """
+
+    halved: ClassVar[bool] = False
 
     folds: int = 5
 
@@ -229,6 +236,8 @@ class GivenSplit(Design):
     random half of these members and non-members together, in complement pairs (rows 1 and 2, 3 and
     4, ...).
     """
+
+    halved: ClassVar[bool] = False
 
     population: Whole = 0  # of the `test` samples: for accuracy, and RMIA's population
 

@@ -26,13 +26,12 @@ __all__ = [
 ]
 
 
-# What it takes, in operations, to write a sample's gradient of one weight, measure it and add it
-# up: measured on one core, 120 to 370 for ViTs of 40,000 to 2.4 million weights, which memory is
-# too slow for.
+# Operations, for each weight and sample, to store a sample's gradient, take its norm and sum it.
+# Measured on one core: 120 to 370 for ViTs of 40,000 to 2.4 million weights, limited by memory.
 PRIVATE = 250.0
 
-# What an operation of wide linear layers takes, of a small net's convolutions' time: measured on
-# one core.
+# Time of an operation in wide linear layers, divided by that in small convolutions. Measured on one
+# core.
 LINEAR = 1 / 3
 
 

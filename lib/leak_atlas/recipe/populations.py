@@ -283,6 +283,10 @@ class Setup:
     seed: int = 0
     precision: Precision = "fp32"
 
+    def __post_init__(self) -> None:
+        if self.models < 1:
+            raise BadInput(f"an experiment needs a network or more, not {self.models}")
+
     def trained(
         self, objective: Objective | None = None, schedule: Schedule | None = None
     ) -> Population:

@@ -35,7 +35,7 @@ Parts = Literal["stages", "blocks"]  # of a network
 class Compared(Step):
     """What is read off two states part by part, over the pool."""
 
-    revision: ClassVar = 2  # whom b has seen goes by sample, whatever else its design uses
+    revision: ClassVar = 2  # whether b trained on a sample is looked up by the sample's index
 
     a: State
     b: State
@@ -56,14 +56,14 @@ class Distance(Compared):
     3.2).
 
     Result, each `(parts, n)`: `euclidean`, `direction` (1 - cosine), `length_a`, `length_b` (norms
-    over root d).
+    over root d); each `(n,)`: `seen_a`, `seen_b`, `index`; `parts`, their names.
     """
 
 
 class Similarity(Compared):
     """How alike two states' features are up to a rotation of channels: the control of `Distance`.
 
-    A random half of the pool (the design's seed draws it) fits the rotations, the other half, m
+    A random half of a's members (the design's seed draws it) fits the rotations; the other half, m
     samples, is judged. Result: `aligned (parts, m)`, the distance that the best rotation leaves;
     `seen_a`, `seen_b` and `index` `(m,)`.
     """
@@ -184,6 +184,8 @@ class Memorization(Step):
     measure: Literal["accuracy", "confidence"] = "accuracy"
 
     def verify(self) -> None:
+        if not self.models:
+            raise BadInput("Memorization needs networks")
         if len({(model.training.data, model.training.design) for model in self.models}) != 1:
             raise BadInput(
                 "Memorization compares models of one pool: give a population of one data set and "

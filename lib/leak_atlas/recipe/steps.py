@@ -182,6 +182,7 @@ class State(Step):
             if reference is None
             else dataclasses.replace(own.design, reference=reference)
         )
+        seed = self.origin().seed + order * ORDERS if order else own.seed
         return dataclasses.replace(
             own,
             schedule=schedule,
@@ -191,7 +192,7 @@ class State(Step):
             sampling=sampling,
             ranking=ranking,
             design=design,
-            seed=self.origin().seed + order * ORDERS if order else own.seed,
+            seed=seed,
         )
 
     def at(self, when: int | Literal["init"]) -> State:
@@ -274,7 +275,7 @@ class Train(State):
         """The first part that it may change; None: it may change all."""
         state = self.parent
         while isinstance(state, Edit):
-            if isinstance(state, Freeze):
+            if isinstance(state, Freeze) and not state.later:
                 return state.until
             state = state.parent
         return None
@@ -597,7 +598,9 @@ class Signals(Step):
     views.
 
     Result: `logits (n, C)`, `views (n, A)` (view 0 is the plain image), over `Design`'s used
-    samples in index order.
+    samples in index order; `labels`, `role` and `index` `(n,)`; `accuracy_member`,
+    `accuracy_nonmember`, `accuracy_test` and `accuracy_dev`, where there are such samples. Without
+    test samples `accuracy_test` is that on non-members.
     """
 
     of: State

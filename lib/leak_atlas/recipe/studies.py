@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from leak_atlas import BadInput
 from leak_atlas.recipe.attacks import Attack, Attacker, LiRA, Threshold
 from leak_atlas.recipe.criteria import Criterion
 from leak_atlas.recipe.designs import Design, Halves, RandomHalves, VictimAttacker
 from leak_atlas.recipe.objectives import RMR, AdversarialRegularization, Objective
-from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup, seed_floors
+from leak_atlas.recipe.populations import Pair, Population, Pruner, Setup
 from leak_atlas.recipe.readings import (
     Distance,
     Memorization,
@@ -142,6 +143,8 @@ class PruningStudy(Study):
         `after`: the fine-tuning stops after so many epochs. `before`: the dense network stops after
         so many, is pruned, and is fine-tuned for the fewest of `after`.
         """
+        if not after:
+            raise BadInput("pruned networks that stop early need an epoch or more of fine-tuning")
         starts = self.stopped(before) if before else {}
         found: dict[int, Population] = {}
         fewest = min(after)
@@ -227,8 +230,16 @@ class WindowStudy(PruningStudy):
 
     @property
     def class_members(self) -> int:
-        """Members of a class that a target trains on, in the mean, rounded down."""
-        return self.setup.design.members(0) // self.data.classes
+        """Members of a class that a target trains on, in the mean, rounded down. Raises BadInput if
+        there are fewer members than classes.
+        """
+        members = self.setup.design.members(0)
+        if members < self.data.classes:
+            raise BadInput(
+                f"a window needs a member of each of {self.data.classes} classes: ask for a larger "
+                "pool"
+            )
+        return members // self.data.classes
 
     def iterative(
         self, start: Population | None = None, schedule: Schedule | None = None, **training: Any
@@ -493,21 +504,9 @@ class ProbeStudy(Study):
         """How far apart the features of a pair are, stage by stage or block by block."""
         return [pair.distance(parts) for pair in self.probes]
 
-    def floors(self) -> tuple[Distance, ...]:
-        """How far apart two seeds on the same data are: M_all of a pair and of the next one."""
-        return seed_floors(self.probes)
-
     def wholes(self) -> list[Signals]:
         """Logits of M_all of each pair."""
         return [Signals(pair.whole) for pair in self.probes]
-
-    def halves(self) -> list[Signals]:
-        """Logits of M_h1 of each pair."""
-        return [Signals(pair.half) for pair in self.probes]
-
-    def attack(self, attacker: Attacker) -> Attack:
-        """M_h1 of each pair, attacked by those of the other pairs."""
-        return Population(tuple(pair.half for pair in self.probes)).attack(attacker)
 
 
 @dataclass(frozen=True)
@@ -575,7 +574,10 @@ class TrajectoryStudy(Study):
         def attacked(half: Population) -> dict[int, Attack]:
             return half.attack_over_time(LiRA(), chosen)
 
-        return [[*map(attacked, halves)] for halves in self.trained.halvings(number)]
+        pairs = []
+        for first, second in self.trained.halvings(number):
+            pairs.append([attacked(first), attacked(second)])
+        return pairs
 
     def attacked_halves(
         self, attacker: Attacker, teachers: int | None = None

@@ -35,7 +35,7 @@ class Data(Recipe):
     words: Annotated[int, Within(3)] = field_for("text", default=10_000)
     length: Positive = field_for("text", default=64)  # words kept of each sample
     joined: bool = False  # train and test part are one pool, as SAMIA has it; no test part remains
-    # each part's labels permuted among its samples: nothing can be learnt but by heart
+    # labels of each part permuted among its samples: a network can only memorize them
     permuted: bool = field(default=False, metadata={"recorded": "dealt"})
     # share of the train part whose labels are replaced by those of random other classes
     mislabelled: Annotated[float, Within(0, 0.5)] = 0.0
@@ -95,7 +95,7 @@ class Architecture(Recipe):
     # whether a sample's output depends on its batch, as with BatchNorm: no DP-SGD then. DP-SGD
     # takes no forward that writes into a module's output, either.
     shares_statistics: ClassVar[bool] = True
-    # kinds of data: or ("numbers",), ("bits",), ("text",)
+    # kinds of data that it takes: "images", "numbers", "bits", "text"
     reads: ClassVar[tuple[registry.Kind, ...]] = ("images",)
 
     @property
@@ -105,7 +105,9 @@ class Architecture(Recipe):
 
 
 class Model(Architecture):
-    """An architecture of the library at a width; the papers' nets are the defaults at width 64."""
+    """An architecture of the library at a width. The papers' width is 64, but 256 of `fc` and 16 k of
+    a WRN-k.
+    """
 
     name: Literal[
         "resnet10", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
@@ -203,5 +205,6 @@ class Schedule(Recipe):
         """Without SGD's momentum under Adam, which ignores it."""
         record = super().record()
         if self.optimizer == "adam":
-            record.pop("momentum", None), record.pop("nesterov", None)
+            record.pop("momentum", None)
+            record.pop("nesterov", None)
         return record

@@ -267,7 +267,7 @@ def published(reports_folder: Path) -> Rows:
 
 def site(reports_folder: Path, place: Path) -> list[str]:
     """Every published report of all profiles as a page, under one index that filters and searches,
-    in a new `place`.
+    in `place`, which is replaced.
 
     It needs no server and no network. Returns the pages. Raises BadInput if nothing is published.
     """
@@ -315,8 +315,10 @@ def results_table(reports_folder: Path) -> str:
 
 
 def refresh(document: Path, table: str) -> None:
-    """Puts `table` between the document's marks."""
+    """Puts `table` between the document's marks. Raises BadInput if a mark is missing."""
     begin, end = MARKS
-    before, _, rest = document.read_text().partition(begin)
-    _, _, after = rest.partition(end)
+    before, has_begin, rest = document.read_text().partition(begin)
+    _, has_end, after = rest.partition(end)
+    if not (has_begin and has_end):
+        raise BadInput(f"{document} lacks the line {begin} or {end}: put it back")
     files.write_text(document, f"{before}{begin}\n{table}\n{end}{after}")

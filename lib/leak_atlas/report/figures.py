@@ -587,8 +587,8 @@ def tradeoff(
     corner_label: str = "better ↘",
     **labels: str,
 ) -> Sheet:
-    """Two measurements against each other, both with intervals (columns of Estimates, or `x_low`,
-    `x_high`, ...).
+    """Two measurements against each other, both columns of Estimates. Plain numbers have no
+    intervals.
 
     The rows of a series (strengths of a defence) are joined in their order. Panels share their
     axes. Markers of later series are smaller, so that none hides another. `reference` is the y of a

@@ -57,7 +57,7 @@ class Claim:
     margin: float | None = None  # the smallest effect worth having; `within` is its own margin
     needs: tuple[str, ...] = ()  # names of the regime that the claim depends on; empty: all
     headline: bool = False  # it answers the title of its page
-    fails: str = ""  # the sentence that is true where the claim fails; a headline needs it
+    fails: str = ""  # the sentence that is true where the claim fails; a headline should have it
     quote: str = ""  # the paper's own sentence
     section: str = ""  # the section of the paper in which the quote stands
 
@@ -96,8 +96,8 @@ class Claim:
         return f"{quantity} {'>' if self.above is not None else '<'}\u00a0{border}"
 
     def power(self, estimate: Estimate) -> float:
-        """Half the width of the interval over the margin: above 1 the claim cannot be decided by
-        design. NaN: none.
+        """Half the width of the interval over the margin, so that a larger value is less power. Above
+        1 an interval that contains the border is underpowered. NaN: no margin.
         """
         margin = self.margin if self.within is None else self.within
         return math.nan if margin is None else (estimate.high - estimate.low) / 2 / margin
@@ -210,8 +210,10 @@ def outside(row: Mapping[str, Any]) -> list[str]:
     return failed(row) + [f"not trained as required: {what}" for what in row.get("outside", ())]
 
 
-def weight(row: Mapping[str, Any]) -> str:
-    """Units, and what could be seen: `n = 10, ± 0.012, smallest effect of interest 0.02`."""
+def size_and_precision(row: Mapping[str, Any]) -> str:
+    """Number of units, half-width of the interval, and the smallest effect of interest: `n = 10, ±
+    0.012, smallest effect of interest 0.02`.
+    """
     parts = []
     if row["n"]:
         number = f"{row['n']:,}".replace(",", " ")
@@ -243,7 +245,7 @@ def is_small(row: Mapping[str, Any]) -> bool:
 
 
 def measured(row: Mapping[str, Any]) -> str:
-    """`0.703 [0.690, 0.716]`, and from how many points."""
+    """The value and its interval: `0.703 [0.690, 0.716]`."""
     value, low, high = shown(row)
     return f"{value} [{low}, {high}]"
 
@@ -298,7 +300,7 @@ def drawn_claims(kind: str, rows: Sequence[Mapping[str, Any]], caption: str = ""
         "icons": ICONS,
         "meaning": MEANING,
         "outside": outside,
-        "weight": weight,
+        "size_and_precision": size_and_precision,
         "measured": measured,
     }
     return drawn(

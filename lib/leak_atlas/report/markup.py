@@ -26,8 +26,8 @@ def _templates() -> Any:
 
 
 def drawn(template: str, **values: Any) -> str:
-    """A template of `page` with its values. In HTML, itself a `Markup`, such stay as they are;
-    others are escaped.
+    """A template of `page` with its values. A result in HTML is a `Markup`. In HTML, values of type
+    `Markup` are inserted as they are; all others are escaped.
     """
     text = _templates().get_template(f"{template}.j2").render(values)
     return Markup(text) if template.endswith(".html") else text

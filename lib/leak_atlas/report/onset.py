@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from leak_atlas import BadInput
 from leak_atlas.report.ledger import Claim
 
 __all__ = ["SILENT", "onset_claims"]
@@ -28,19 +29,23 @@ def onset_claims(
 
     `variants` names what is varied in the plural ("map sizes"), "" where nothing is. The estimates
     of all are `ProbeComparison.onset(begins)`. `headlines` names those that answer the page's title.
+    Raises BadInput if no stage stands before `begins`.
     """
+    if begins not in ORDER[1:]:
+        raise BadInput(f"begins takes one of {', '.join(ORDER[1:])}, not '{begins}'")
     last = ORDER[ORDER.index(begins) - 1].removeprefix("stage")
     early = f"stages 1 and {last}" if last == "2" else f"stages 1 to {last}"
     stage = begins.replace("stage", "stage ")
     distance = "by Euclidean distance"
     every = f" for all {variants}" if variants else ""
+    any_variant = f" for at least one of the {variants}" if variants else ""
     over_all = f" over all {variants}" if variants else ""
     averaged = f", averaged over the {variants}" if variants else ""
     origin: dict[str, Any] = {"paper": paper, "quote": quote, "section": section}
     silent = Claim(
         "early_silent",
         f"{early.capitalize()} have a disparity below {SILENT:g}{every}",
-        fails=f"At least one of {early} has a disparity above {SILENT:g}",
+        fails=f"At least one of {early} has a disparity above {SILENT:g}{any_variant}",
         quantity=f"largest disparity |AUC − 0.5| of {early}{over_all}, {distance}",
         below=SILENT,
         margin=SILENT,
@@ -51,8 +56,7 @@ def onset_claims(
     loud = Claim(
         "begins_loud",
         f"{stage.capitalize()} has a disparity above {SILENT:g}{every}",
-        fails=f"{stage.capitalize()} has a disparity below {SILENT:g}"
-        + (f" for at least one of the {variants}" if variants else ""),
+        fails=f"{stage.capitalize()} has a disparity below {SILENT:g}{any_variant}",
         quantity=("smallest " if variants else "")
         + f"disparity |AUC − 0.5| of {stage}{over_all}, {distance}",
         above=SILENT,

@@ -33,12 +33,13 @@ def compared(
     if "paper" not in drawn:
         return []
     rows = []
-    for _, row in drawn[drawn["paper"].notna()].iterrows():
+    of_paper = pd.to_numeric(drawn["paper"], errors="coerce")
+    for place, row in drawn[of_paper.notna()].iterrows():
         parts = [str(row[name]) for name in names]
         ours = {"value": row["_y"], "low": row["_y_low"], "high": row["_y_high"]}
         numbers = {name: float(number) for name, number in ours.items()}
         about = {"number": f"{quantity}: {', '.join(parts)}", "source": source}
-        rows.append({**about, **numbers, "paper": float(row["paper"])})
+        rows.append({**about, **numbers, "paper": float(of_paper[place])})
     return rows
 
 

@@ -27,24 +27,21 @@ def leaks_less_inside_claim(defence: str, *, paper: str, quote: str, section: st
     )
 
 
-def rewinding_claim(
-    name: str, variant_label: str, attack: str = "LiRA", headline: bool = False
-) -> Claim:
+def rewinding_claim(name: str, variant_label: str) -> Claim:
     """At matched AUC, rewinding is worth more than the same trainings with nothing rewound: ours.
 
     `variant_label` names the variants in the plural ("defences inside CWRF"). The estimate is
     `Comparison.at_matched_auc` with the line of early stopping and the `other` variants, of which
     nothing was rewound.
     """
-    matched = f"At matched AUC of {attack}, {variant_label} are"
+    matched = f"At matched AUC of LiRA, {variant_label} are"
     return Claim(
         name,
         f"{matched} more accurate than with nothing rewound",
         fails=f"{matched} less accurate than with nothing rewound",
-        quantity=f"test accuracy at matched AUC of {attack}: with the rewind minus without it",
+        quantity="test accuracy at matched AUC of LiRA: with the rewind minus without it",
         above=0.0,
         margin=0.02,
         ours="our control",
         control="the same trainings and number of epochs; paired over networks",
-        headline=headline,
     )

@@ -127,8 +127,10 @@ def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     table = frame.copy() if isinstance(frame, pd.DataFrame) else pd.DataFrame(list(frame))
     given = table[value]
     known = table.assign(value=given)
-    if len(table) and isinstance(given.iloc[0], Estimate):
-        known = pd.DataFrame([vars(one) for one in given], index=table.index)
+    if any(isinstance(one, Estimate) for one in given):
+        nothing = Estimate(np.nan, np.nan, np.nan)
+        estimates = [one if isinstance(one, Estimate) else nothing for one in given]
+        known = pd.DataFrame([vars(one) for one in estimates], index=table.index)
     columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
     for end, column in columns.items():
         numbers = known.get(end, given).astype(float)
@@ -198,7 +200,9 @@ def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
 
 
 def columns(count: int, widest: int) -> int:
-    """As few rows as fit, and rows as even as they go: 5 panels are 3 and 2, not 4 and 1."""
+    """The number of columns for `count` panels, at most `widest`: as few rows as possible, of nearly
+    equal length (5 panels are 3 and 2, not 4 and 1).
+    """
     rows = -(-max(count, 1) // widest)
     return -(-max(count, 1) // rows)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup
 
 from leak_atlas.audit import Estimate
@@ -26,8 +27,10 @@ def plain(value: Any) -> str:
     """A cell as text: an Estimate with its interval, a number with three decimals, nothing as a
     dash.
     """
-    if value is None or isinstance(value, bool):
-        return {None: "–", True: "yes", False: "no"}[value]
+    if value is None:
+        return "–"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
     if isinstance(value, Estimate):
         text = f"{value:.3f}" if value.resolved else f"{value:.3f} ({UNRESOLVED})"
     elif isinstance(value, Printed):
