@@ -9,6 +9,7 @@ from leak_atlas import BadInput
 from leak_atlas.recipe import (
     DPSGD,
     HAMP,
+    RMIA,
     AdversarialRegularization,
     At,
     Attack,
@@ -17,7 +18,9 @@ from leak_atlas.recipe import (
     Halves,
     LeftOut,
     LiRA,
+    Memorization,
     Model,
+    Network,
     Population,
     RandomHalves,
     RelaxLoss,
@@ -87,6 +90,12 @@ def test_numbers_are_coerced_to_their_declared_type_before_the_key() -> None:
         (lambda: base(objective=AdversarialRegularization()), "reference samples"),
         (lambda: base(objective=DPSGD()), "take norm='group'"),
         (lambda: LeftOut(RandomHalves(100), 5, 5), "1 to 4"),
+        (lambda: Signals(base(), views=2.0), "views cannot be 2.0"),  # type: ignore[arg-type]
+        (lambda: Memorization(()), "needs networks"),
+        (lambda: Network(hidden=(8,), dropout=(0.1, 0.2)), "2 rates for 1 hidden layers"),
+        (lambda: RMIA(a=2), "a takes 0 to 1"),
+        (lambda: Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 0), "a network or more"),
+        (lambda: RandomHalves(7).check(100, 0), "give an even number"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_to_do(make, words: str) -> None:
@@ -122,6 +131,7 @@ def test_a_chain_goes_back_to_its_own_initialisation() -> None:
     assert chain.origin() == base(seed=7)
     assert At(base(seed=7), "init") in Rewind(base(seed=7), "head").parents()
     assert chain.frozen_until == "stage4"
+    assert base().freeze("stage4", later=True).train(Schedule(1)).frozen_until is None
     assert chain.prune(0.5).train(Schedule(1)).pruned
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from leak_atlas import BadInput
 from leak_atlas.recipe import Data, Model, Population, PruningStudy, Schedule, Window, WindowStudy
 
 DATA = Data(pixels=8)
@@ -40,6 +41,15 @@ def test_a_pruned_network_stops_before_or_after_pruning(decay: str) -> None:
 
     assert stopped[5] == tuned(study.stopped([4])[4], 1)
     assert stopped[8] == tuned(study.dense, 2)
+
+
+def test_sizes_that_leave_nothing_are_refused() -> None:
+    with pytest.raises(BadInput, match="an epoch or more of fine-tuning"):
+        pruning("cosine").pruned_early("slimming", 0.6, before=[4], after=[])
+    schedule = Schedule(6, 16, "adam", 0.002, decay="constant")
+    few = WindowStudy(DATA, MODEL, schedule, pool=24, dev=2, sparsity=0.6, rounds=2, **SIZES)
+    with pytest.raises(BadInput, match="a member of each of 10 classes"):
+        few.coverage(Window(3, 1))
 
 
 def test_a_window_visits_what_it_covers() -> None:

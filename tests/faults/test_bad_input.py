@@ -123,6 +123,7 @@ PARAMETERS = [
     # a name that nobody knows
     ("model: resnet11", "did you mean 'resnet1"),
     ("learning_rate: 0.1", "unknown parameter 'learning_rate'"),
+    ("yes: 3", "takes names, not True: write it in quotes"),
     # another form
     ("- lr", "takes dict"),
     ("lr: [", "is not YAML"),

@@ -11,6 +11,7 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from pathlib import Path
@@ -24,6 +25,7 @@ from leak_atlas import BadInput
 from leak_atlas.engine import paths, store
 from leak_atlas.lab import cluster
 from leak_atlas.lab.cluster import Where
+from leak_atlas.lab.jobs import Outcome
 from leak_atlas.lab.plans import plan
 from leak_atlas.lab.prices import pricing, remember
 from leak_atlas.lab.run import run
@@ -337,6 +339,20 @@ def test_a_lost_scheduler_is_one_line_and_the_rerun_goes_on(
     assert fingerprint().items() <= alone.items()
     run(plan([pool(4).signals()]), 1)
     assert fingerprint() == alone
+
+
+def test_what_a_worker_of_this_machine_cannot_read_is_said() -> None:
+    """It is no lost scheduler, and other jobs go on."""
+
+    def submit(*_: object) -> Future[Outcome]:
+        future: Future[Outcome] = Future()
+        future.set_exception(OSError("libcudart is missing"))
+        return future
+
+    jobs = plan([pool(2).signals()]).jobs.values()
+    outcomes = list(cluster.Workers(submit, lambda: 1, "this machine").do(iter(jobs)))
+    assert len(outcomes) == len(jobs)
+    assert all("OSError: libcudart is missing" in outcome.error for outcome in outcomes)
 
 
 @pytest.mark.parametrize("place", ["this machine", "a scheduler"])

@@ -86,6 +86,13 @@ def test_realize_trains_once_and_then_looks_up(monkeypatch: pytest.MonkeyPatch) 
     assert fingerprint() == before
 
 
+def test_a_result_that_was_not_asked_for_is_named() -> None:
+    networks = pool(2)
+    results = lab.realize(networks[0])
+    with pytest.raises(BadInput, match=r"no result of Train .*: give the step to realize"):
+        results[networks[1]]
+
+
 def test_a_late_request_reruns_the_same_trajectory() -> None:
     train = pool()[0]
     lab.realize(train)
@@ -242,6 +249,7 @@ def test_however_many_inputs_are_torn_one_call_computes_them_again(
 ) -> None:
     """A job meets one at a time; what two jobs read, one of them may find gone."""
     monkeypatch.setattr("leak_atlas.lab.run.ENOUGH", 0.0)
+    monkeypatch.setenv("LEAK_ATLAS_PROGRESS", "log")
     signals = pool().signals()
     attacks = [pool().attack(LiRA()), pool().attack(Threshold())]
     lab.realize(signals)
