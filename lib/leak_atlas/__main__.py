@@ -141,7 +141,8 @@ def _notebooks(
 def report(profile: str) -> None:
     """Publish the run of a profile in outputs/reports.
 
-    The tables in docs/findings.md and docs/printed_numbers.md are refreshed.
+    The tables in docs/findings.md and docs/printed_numbers.md are refreshed too, unless the run
+    changes parameters by -p, or LEAK_ATLAS_OUTPUTS moves the reports.
 
     Example: leak-atlas report quick
     """
@@ -159,10 +160,15 @@ def report(profile: str) -> None:
     print(f"index: {folder / 'index.html'}")
     names = contents.publish(folder, paths.reports())
     print(f"{len(names)} reports published: {paths.reports() / profile / 'index.md'}")
+    # Documents of the repository list its own reports alone.
+    own_reports = paths.ROOT / "outputs" / "reports"
+    if "+" in profile or paths.reports().resolve() != own_reports.resolve():
+        return
     docs = paths.ROOT / "docs"
     contents.refresh(docs / "findings.md", contents.results_table(paths.reports()))
-    numbers = printed.gathered(contents.published(paths.reports()), paths.reports())
-    contents.refresh(docs / "printed_numbers.md", numbers)
+    profiles = [each for each in contents.published(paths.reports()) if "+" not in each["profile"]]
+    contents.refresh(docs / "printed_numbers.md", printed.gathered(profiles, paths.reports()))
+    print("docs/findings.md and docs/printed_numbers.md list it")
 
 
 @commands.command()

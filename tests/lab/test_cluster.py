@@ -425,10 +425,16 @@ def test_the_next_preview_knows_how_long_such_steps_took_on_this_device() -> Non
     train = pool(1)[0]
     wider = Model("resnet10", width=4)
     other = Setup(DATA, RandomHalves(80, test=40), wider, Schedule(2, 32), 1).trained()[0]
-    cold = pricing()(train)
-    cold_other = pricing()(other)
-    remember([([train], "cpu", 3 * cold)] * 3 + [([train], "cpu", 90 * cold)])
-    assert pricing()(train) == pytest.approx(3 * cold, abs=0.05), "the first one loads torch"
-    remember([([other], "cpu", cold_other)] * 3 + [([train], "NVIDIA H200", 1e-3)] * 3)
-    assert pricing()(train) == pytest.approx(3 * cold, abs=0.05)
-    assert pricing()(other) == pytest.approx(cold_other, abs=0.05)
+    remember([([train], "cpu", 3.0)] * 3 + [([train], "cpu", 90.0)])
+    assert pricing()(train) == pytest.approx(3.0, abs=0.05), "the first one loads torch"
+    remember([([other], "cpu", 2.0)] * 3 + [([train], "NVIDIA H200", 1.5)] * 3)
+    assert pricing()(train) == pytest.approx(3.0, abs=0.05)
+    assert pricing()(other) == pytest.approx(2.0, abs=0.05)
+
+
+def test_jobs_too_short_to_have_a_pace_change_no_price() -> None:
+    paths.store().mkdir(parents=True)
+    train = pool(1)[0]
+    before = pricing()(train)
+    remember([([train], "cpu", 0.9)] * 5)
+    assert pricing()(train) == before

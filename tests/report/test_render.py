@@ -264,6 +264,25 @@ def test_command(run, capsys, monkeypatch, tmp_path):
         assert hint in said and said.count("\n") == 1
 
 
+def test_the_repositorys_documents_list_its_own_reports_alone(run, monkeypatch, tmp_path):
+    """Neither a run with changed parameters, nor reports that lie elsewhere."""
+    elsewhere = tmp_path / "clone"
+    for root in (tmp_path, elsewhere):
+        (root / "docs").mkdir(parents=True)
+        for document in ("findings.md", "printed_numbers.md"):
+            (root / "docs" / document).write_text("\n".join(contents.MARKS))
+    before = (tmp_path / "docs/findings.md").read_text()
+    monkeypatch.setattr(paths, "ROOT", elsewhere)
+    assert main(["report", "quick"]) == 0
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    shutil.copytree(run, run.with_name("quick+seed=1"))
+    assert main(["report", "quick+seed=1"]) == 0
+    for root in (tmp_path, elsewhere):
+        assert (root / "docs/findings.md").read_text() == before
+    assert main(["report", "quick"]) == 0
+    assert "seed=1" not in (tmp_path / "docs/findings.md").read_text()
+
+
 def test_the_site_has_all_profiles_and_asks_nobody(run):
     contents.publish(run, paths.reports())
     shutil.copytree(paths.reports() / "quick", paths.reports() / "desk")

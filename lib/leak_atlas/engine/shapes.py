@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import sys
 import types
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -58,7 +59,7 @@ def shaped(value: Any, kind: Any, name: str) -> Any:
     if kind not in MOST and origin is None and isinstance(value, kind):
         return value
     wanted = getattr(kind, "__name__", str(kind))
-    of_yaml = isinstance(value, str) and kind in MOST
+    of_yaml = kind in MOST and isinstance(value, str) and re.fullmatch(r"[+-]?\d+e[+-]?\d+", value)
     hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if of_yaml else ""
     raise BadInput(f"{name} takes {wanted}, not {value!r}{hint}")
 

@@ -212,7 +212,7 @@ def _like(default: Any, value: Any, name: str) -> Any:
     try:
         return shaped(value, shape, name)
     except BadInput as error:
-        raise BadInput(f"{error}, as in {default!r}") from error
+        raise BadInput(f"{error}; such as {default!r}") from error
 
 
 def declare(notebook: Notebook, given: Given) -> list[Step]:
@@ -297,6 +297,8 @@ def read_parameters(pairs: Iterable[str]) -> Given:
         name, equals, text = pair.partition("=")
         if not equals:
             raise BadInput(f"-p takes name=value, not '{pair}'")
+        if name in values:
+            raise BadInput(f"-p sets '{name}' twice: give it once")
         try:
             values[name] = json.loads(text)
         except (ValueError, RecursionError):

@@ -20,6 +20,9 @@ FIRST = {"cpu": 3.5e-11, "cuda": 3e-12}
 JOB = 0.02  # seconds that any job costs
 FILE = "paces.json"  # in the store; older versions kept other numbers in seconds.json
 ENOUGH = 3  # jobs from which their median counts; fewer may be those that load torch and data
+# Seconds of a job below which its pace is that of Python, not of its operations: the pace of the
+# smallest networks would make everything else look ten times as expensive.
+LEAST = 1.0
 
 Paces = dict[str, dict[str, float]]
 
@@ -96,7 +99,8 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     """Keeps for the next preview how long jobs took: their steps, their device, their seconds."""
     measured = defaultdict[tuple[str, str], list[float]](list)
     for steps, device, seconds in done:
-        if operations := sum(map(work, steps)):
+        operations = sum(map(work, steps))
+        if operations and seconds >= LEAST:
             measured[device, _sort(steps[0])].append(seconds / operations)
     known = {sort: median(each) for sort, each in measured.items() if len(each) >= ENOUGH}
     if not known:

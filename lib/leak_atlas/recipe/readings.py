@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 
+JUDGED = 20  # samples of a pool of which half are members: a blind classifier needs ten of each
+
 Parts = Literal["stages", "blocks"]  # of a network
 
 
@@ -161,6 +163,13 @@ class SelfAudit(Step):
     data: Data
     design: Design
     rows: tuple[int, ...]
+
+    def verify(self) -> None:
+        if self.design.pool < JUDGED:
+            raise BadInput(
+                f"a pool of {self.design.pool} samples is too small to check the design: take "
+                f"{JUDGED} or more"
+            )
 
 
 class Memorization(Step):

@@ -298,11 +298,13 @@ def _report_page(place: Path, entry: Entry) -> Row:
 
 
 def results_table(reports_folder: Path) -> str:
-    """What every published page answers, by paper and profile, as markdown for docs/findings.md."""
+    """What every published page answers, by paper and profile, as markdown for docs/findings.md.
+    Runs with parameters that `-p` changed are left out.
+    """
     entries_shown = [
         _placed(entry, reports_folder, entry["profile"])
         for entry in published(reports_folder)
-        if entry["claims"]
+        if entry["claims"] and "+" not in entry["profile"]
     ]
     groups = groupby(_questions(entries_shown), _group)
     return drawn(

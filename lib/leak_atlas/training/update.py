@@ -226,8 +226,18 @@ class Update:
         """Runs before the network learns from the next `size` samples."""
 
     def value(self, places: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
-        """The objective on the samples at `places (B,)`, a float32 scalar."""
-        return loss(self.objective, logits.float(), labels, self.epoch)
+        """The objective on the samples at `places (B,)`, a float32 scalar. Raises BadInput if a
+        user's loss is something else.
+        """
+        value = loss(self.objective, logits.float(), labels, self.epoch)
+        if not isinstance(value, Tensor) or value.ndim:
+            kind = type(value).__name__
+            form = f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {kind}"
+            raise BadInput(
+                f"the loss of {type(self.objective).__name__} is {form}: return a tensor of one "
+                "number, such as the mean over samples"
+            )
+        return value
 
     def sharpen(self, drawn: Tensor, labels: Tensor) -> None:
         """SAM (Foret et al. 2021): replaces the gradients by those at the weights + rho * gradient
