@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from leak_atlas.engine import selection, store
 from leak_atlas.engine.compute import Arrays, Of, Weights, compute, edit, text, weights_of
 from leak_atlas.models import blank, skeleton
+from leak_atlas.models.net import Tensors
 from leak_atlas.recipe import Architecture, Prune, PruneFilters, Sparsity
 from leak_atlas.recipe.steps import Filters, Part, Scope
-from leak_atlas.rewinding import Masks, State, either
+from leak_atlas.rewinding import Masks, either
 
 Scores = Mapping[str, NDArray]  # by state-dict name, of each tensor's shape
 Units = Sequence[tuple[str, ...]]  # names of modules whose channels are pruned together
@@ -28,7 +29,7 @@ LARGEST = np.finfo(np.float32).max  # larger than any score
 # --- single weights -----------------------------------------------------------------------------
 
 
-def magnitudes(state: State) -> dict[str, NDArray]:
+def magnitudes(state: Tensors) -> dict[str, NDArray]:
     """|w| of every weight with two dimensions or more: no norms and no biases."""
     return {
         name: value.detach().abs().cpu().numpy()
@@ -38,7 +39,7 @@ def magnitudes(state: State) -> dict[str, NDArray]:
 
 
 def prune(
-    state: State,
+    state: Tensors,
     sparsity: float,
     scores: Scores | None = None,
     scope: Scope = "global",
@@ -59,7 +60,7 @@ def prune(
     for name, gone in (before or {}).items():
         if name in importance:
             importance[name] = np.where(gone.numpy(), first, importance[name])
-    chosen = _chosen(importance, sparsity, scope == "global", largest)
+    chosen = _smallest(importance, sparsity, scope == "global", largest)
     pruned = {}
     for name, mask in chosen.items():
         if part == "all" or (mask.ndim == 1) == (part == "norms"):
@@ -67,7 +68,7 @@ def prune(
     return _zeroed(state, pruned), pruned
 
 
-def _chosen(
+def _smallest(
     importance: Scores, sparsity: float, together: bool, largest: bool = False
 ) -> dict[str, NDArray]:
     """Masks of the smallest (or `largest`) values: of all together, or of each array."""
@@ -80,34 +81,34 @@ def _chosen(
     return chosen
 
 
-def _zeroed(state: State, pruned: Masks) -> dict[str, Tensor]:
+def _zeroed(state: Tensors, pruned: Masks) -> dict[str, Tensor]:
     zeroed = {name: state[name].masked_fill(mask, 0) for name, mask in pruned.items()}
     return {**state, **zeroed}
 
 
 @edit.register(Prune)
 def _(
-    state: Prune,
+    step: Prune,
     before: Weights,
     of: Of,
 ) -> Weights:
-    if state.by is None:
+    if step.by is None:
         scores = magnitudes(before.values)
     else:
-        scores = weights_of(store.read(state.by.key).arrays)
+        scores = weights_of(store.read(step.by.key).arrays)
     importance = {
         name: score
         for name, score in scores.items()
-        if (state.norms or score.ndim > 1) and (state.head or not name.startswith("head."))
+        if (step.norms or score.ndim > 1) and (step.head or not name.startswith("head."))
     }
     values, pruned = prune(
         before.values,
-        state.sparsity,
+        step.sparsity,
         importance,
-        state.scope,
-        state.largest,
+        step.scope,
+        step.largest,
         before.gone,
-        state.part,
+        step.part,
     )
     return Weights(values, before.frozen, either(before.gone, pruned))
 
@@ -154,7 +155,7 @@ def units(
 
 
 def prune_filters(
-    state: State,
+    state: Tensors,
     units: Units,
     sparsity: float,
     by: Filters = "l1",
@@ -177,7 +178,7 @@ def prune_filters(
             worth = np.where(pruned_before.numpy(), -1.0, worth)  # chosen before all else
         importance[name] = worth
     pruned = {}
-    for name, mask in _chosen(importance, sparsity, by == "scale").items():
+    for name, mask in _smallest(importance, sparsity, by == "scale").items():
         for module in unit_of[name]:
             for tensor in (f"{module}.weight", f"{module}.bias"):
                 if tensor in state:
@@ -186,7 +187,7 @@ def prune_filters(
 
 
 def _judged(
-    state: State,
+    state: Tensors,
     units: Units,
     by: str,
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -218,17 +219,17 @@ def _whole_filters(mask: NDArray, like: Tensor) -> Tensor:
 
 @edit.register(PruneFilters)
 def _(
-    state: PruneFilters,
+    step: PruneFilters,
     before: Weights,
     of: Of,
 ) -> Weights:
-    training, data = state.training, state.training.data
+    training, data = step.training, step.training.data
     together = units(training.model, data.channels, data.classes, data.size)
     values, pruned = prune_filters(
         before.values,
         together,
-        state.sparsity,
-        state.by,
+        step.sparsity,
+        step.by,
         training.seed,
         before.gone,
     )

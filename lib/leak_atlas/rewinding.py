@@ -20,9 +20,9 @@ from torch import Tensor
 from leak_atlas import BadInput, nearest
 from leak_atlas.engine import selection, store
 from leak_atlas.engine.compute import Of, Weights, edit, weights_of
+from leak_atlas.models.net import Tensors
 from leak_atlas.recipe import Freeze, FreezeWeights, Rewind, RewindWeights
 
-State = Mapping[str, Tensor]
 Masks = Mapping[str, Tensor]  # Boolean, of the shape of the tensor of that name
 
 FRESH = 10**9  # added to a training's seed: an initialisation that no training has
@@ -43,7 +43,7 @@ def places(names: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def _first(state: State, place: str) -> int:
+def _first(state: Tensors, place: str) -> int:
     """The position of a place's first entry. Raises BadInput if there is no such place."""
     known = places(state)
     if place not in known:
@@ -52,8 +52,8 @@ def _first(state: State, place: str) -> int:
 
 
 def rewind(
-    state: State,
-    init: State,
+    state: Tensors,
+    init: Tensors,
     start: str,
 ) -> dict[str, Tensor]:
     """The state with the entries from `start` on as in `init`, a state of the same architecture:
@@ -66,7 +66,7 @@ def rewind(
 
 
 def freeze(
-    state: State,
+    state: Tensors,
     until: str,
     later: bool = False,
 ) -> dict[str, Tensor]:
@@ -82,25 +82,25 @@ def freeze(
 
 @edit.register(Rewind)
 def _(
-    state: Rewind,
+    step: Rewind,
     before: Weights,
     of: Of,
 ) -> Weights:
-    if state.fresh:
-        net = of(state).initial(FRESH)
+    if step.fresh:
+        net = of(step).initial(FRESH)
         start = {name: value.cpu() for name, value in net.state_dict().items()}
     else:
-        start = dict(of(state.initial()).weights.values)
-    return before._replace(values=rewind(before.values, start, state.start))
+        start = dict(of(step.initial()).weights.values)
+    return before._replace(values=rewind(before.values, start, step.start))
 
 
 @edit.register(Freeze)
 def _(
-    state: Freeze,
+    step: Freeze,
     before: Weights,
     of: Of,
 ) -> Weights:
-    frozen = freeze(before.values, state.until, state.later)
+    frozen = freeze(before.values, step.until, step.later)
     return before._replace(frozen=either(before.frozen, frozen))
 
 
@@ -108,8 +108,8 @@ def _(
 
 
 def rewind_weights(
-    state: State,
-    init: State,
+    state: Tensors,
+    init: Tensors,
     chosen: Masks,
 ) -> dict[str, Tensor]:
     """The state with the weights under the masks `chosen` as in `init`, bit for bit."""
@@ -118,7 +118,7 @@ def rewind_weights(
 
 
 def freeze_weights(
-    state: State,
+    state: Tensors,
     chosen: Masks,
     rest: bool = False,
 ) -> dict[str, Tensor]:
@@ -145,27 +145,27 @@ def either(one: Masks, other: Masks) -> dict[str, Tensor]:
     return joined
 
 
-def _chosen(state: RewindWeights | FreezeWeights) -> dict[str, Tensor]:
-    scores = weights_of(store.read(state.by.key).arrays)
-    chosen = selection.highest(scores, state.share)
+def _weights_to_edit(step: RewindWeights | FreezeWeights) -> dict[str, Tensor]:
+    scores = weights_of(store.read(step.by.key).arrays)
+    chosen = selection.highest(scores, step.share)
     return {name: torch.as_tensor(mask) for name, mask in chosen.items()}
 
 
 @edit.register(RewindWeights)
 def _(
-    state: RewindWeights,
+    step: RewindWeights,
     before: Weights,
     of: Of,
 ) -> Weights:
-    init = of(state.initial()).weights.values
-    return before._replace(values=rewind_weights(before.values, init, _chosen(state)))
+    init = of(step.initial()).weights.values
+    return before._replace(values=rewind_weights(before.values, init, _weights_to_edit(step)))
 
 
 @edit.register(FreezeWeights)
 def _(
-    state: FreezeWeights,
+    step: FreezeWeights,
     before: Weights,
     of: Of,
 ) -> Weights:
-    frozen = freeze_weights(before.values, _chosen(state), state.rest)
+    frozen = freeze_weights(before.values, _weights_to_edit(step), step.rest)
     return before._replace(frozen=either(before.frozen, frozen))
