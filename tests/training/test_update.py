@@ -85,7 +85,7 @@ def test_no_step_asks_for_a_value(
 ) -> None:
     schedule = Schedule(2, batch=16, optimizer=optimizer, augment=augment)
     step, mode = without_values(net, data, schedule, OBJECTIVES[objective], frozen, precision)
-    assert (step.kept is not None) == (frozen == "parts" and augment is None)
+    assert (step.frozen_outputs is not None) == (frozen == "parts" and augment is None)
     with mode:
         for size in (16, 16, 8):
             step(size)
@@ -110,7 +110,7 @@ def test_every_tensor_of_a_step_is_on_the_device(net: Net, data: Resident, objec
     assert step.loss.device == step.data.samples.device == ELSEWHERE
     states = [state for _, learner in step.learners() for state in learner.state.values()]
     assert {value.device for state in states for value in state.values()} == {ELSEWHERE}
-    step.ahead.fake_device = torch.device("cpu")
+    step.offsets.fake_device = torch.device("cpu")
     with mode, pytest.raises(RuntimeError, match="same device"):
         step(16)
 

@@ -251,11 +251,11 @@ class RiskyDecay(Update):
         decay = torch.where(self.risky, objective.risky, objective.general)
         self.decay = decay.to(self.data.device, torch.float32)  # of each member
         self.strength = torch.zeros((), device=self.data.device)  # mean decay of the batch
-        self.first: torch.optim.Optimizer | None = None
+        self.risky_optimizer: torch.optim.Optimizer | None = None
         if apart:
             risky = dataclasses.replace(task.schedule, weight_decay=objective.risky)
-            self.first = optimizer(risky, self.weights)
-            for group in self.first.param_groups:
+            self.risky_optimizer = optimizer(risky, self.weights)
+            for group in self.risky_optimizer.param_groups:
                 group["lr"] = self.optimizer.param_groups[0]["lr"]
 
     def _counts(self, epoch: int) -> tuple[int, int]:
@@ -266,7 +266,7 @@ class RiskyDecay(Update):
 
     def apart(self, epoch: int) -> bool:
         """Whether an epoch visits the risky members before the others, in batches of their own."""
-        return self.first is not None and min(self._counts(epoch)) > 1
+        return self.risky_optimizer is not None and min(self._counts(epoch)) > 1
 
     def batches(self, epoch: int) -> Sequence[Batch]:
         risky, others = self._counts(epoch)
@@ -275,7 +275,7 @@ class RiskyDecay(Update):
             of_others = [Batch(size, "general") for size in sizes(others, self.batch)]
             return of_risky + of_others
         # At most one visit is on the other side: all batches take the phase of the majority.
-        phase = "risky" if self.first and risky > others else ""
+        phase = "risky" if self.risky_optimizer and risky > others else ""
         return [batch._replace(phase=phase) for batch in super().batches(epoch)]
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
@@ -291,19 +291,19 @@ class RiskyDecay(Update):
         return functional.cross_entropy(logits.float(), labels)
 
     def update(self) -> None:
-        if self.first is None:
+        if self.risky_optimizer is None:
             with torch.no_grad():
                 for weight in self.weights:
                     if weight.grad is not None:  # a user's module may not use it
                         weight.grad.add_(weight * self.strength)
-        if self.first and self.phase == "risky":
-            self.first.step()
+        if self.risky_optimizer and self.phase == "risky":
+            self.risky_optimizer.step()
         else:
             self.optimizer.step()
 
     def learners(self) -> list[tuple[nn.Module, torch.optim.Optimizer]]:
         learners = super().learners()
-        return [*learners, (self.net, self.first)] if self.first else learners
+        return [*learners, (self.net, self.risky_optimizer)] if self.risky_optimizer else learners
 
 
 @update_for.register(CSKD)
@@ -323,8 +323,8 @@ class ClassWise(Update):
         members = super().tables(seed, epoch)
         draws = augmentation.generator(seed, epoch, PARTNERS)
         visited = members.perm.unique()
-        visited = visited[self.label[visited].argsort(stable=True)]  # class by class
-        label = self.label[visited]
+        visited = visited[self.member_labels[visited].argsort(stable=True)]  # class by class
+        label = self.member_labels[visited]
         count = label.bincount()[label]  # of visited members of the same class
         first = torch.searchsorted(label, label)  # place of the first of them
         uniform = torch.rand(len(visited), generator=draws, dtype=torch.float64)

@@ -20,23 +20,23 @@ class Frozen:
         tensors = dict(net.named_parameters()) | dict(net.named_buffers())
         self.net = net
         # Names of tensors that are frozen wholly, and the parameters among them.
-        self.whole = {name for name, mask in frozen.items() if bool(mask.all())}
-        self.still = [
+        self.fully_frozen = {name for name, mask in frozen.items() if bool(mask.all())}
+        self.frozen_parameters = [
             parameter
             for name, parameter in net.named_parameters()
-            if name in self.whole and parameter.requires_grad
+            if name in self.fully_frozen and parameter.requires_grad
         ]
         # BatchNorms whose statistics are frozen wholly: they stay in evaluation mode.
-        self.fixed = [
+        self.frozen_norms = [
             module
             for name, module in net.named_modules()
             if isinstance(module, _BatchNorm)
-            and {f"{name}.running_mean", f"{name}.running_var"} <= self.whole
+            and {f"{name}.running_mean", f"{name}.running_var"} <= self.fully_frozen
         ]
         # All other frozen values: tensor, mask, and a copy of the tensor to restore them from.
-        constant = {id(parameter) for parameter in self.still}
-        constant |= {id(buffer) for module in self.fixed for buffer in module.buffers()}
-        self.pinned = [
+        constant = {id(parameter) for parameter in self.frozen_parameters}
+        constant |= {id(buffer) for module in self.frozen_norms for buffer in module.buffers()}
+        self.restored = [
             (tensors[name], mask.to(tensors[name].device), tensors[name].detach().clone())
             for name, mask in frozen.items()
             if id(tensors[name]) not in constant and bool(mask.any())
@@ -44,7 +44,7 @@ class Frozen:
 
     def free(self, tensor: Tensor) -> Tensor:
         """Mask of the tensor's values that are not frozen."""
-        for pinned, mask, _ in self.pinned:
+        for pinned, mask, _ in self.restored:
             if pinned is tensor:
                 return ~mask
         return torch.ones_like(tensor, dtype=torch.bool)
@@ -54,7 +54,7 @@ class Frozen:
         blocks: list[nn.Module] = []
         for name, block in self.net.blocks():
             tensors = {f"{name}.{tensor}" for tensor in block.state_dict()}
-            free = tensors - self.whole
+            free = tensors - self.fully_frozen
             drops = any(isinstance(module, nn.Dropout) for module in block.modules())
             if drops or not all(tensor.endswith("num_batches_tracked") for tensor in free):
                 break
@@ -64,13 +64,13 @@ class Frozen:
     def train(self) -> None:
         """Training mode, except for BatchNorms whose statistics are frozen."""
         self.net.train()
-        for module in self.fixed:
+        for module in self.frozen_norms:
             module.eval()
 
     def impose(self) -> None:
         """Restores frozen values after a step."""
         with torch.no_grad():
-            for tensor, mask, value in self.pinned:
+            for tensor, mask, value in self.restored:
                 torch.where(mask, value, tensor, out=tensor)
 
 
@@ -81,9 +81,9 @@ def freezing(net: Net, frozen: Tensors) -> Iterator[Frozen]:
     """
     kept = Frozen(net, frozen)
     try:
-        for parameter in kept.still:
+        for parameter in kept.frozen_parameters:
             parameter.requires_grad_(False)
         yield kept
     finally:
-        for parameter in kept.still:
+        for parameter in kept.frozen_parameters:
             parameter.requires_grad_(True)

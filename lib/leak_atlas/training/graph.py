@@ -98,7 +98,7 @@ def _kind(step: Update) -> Kind:
         type(step.objective),
         type(step.optimizer),
         step.rho > 0,
-        step.low,
+        step.bf16,
         str(step.net),
     )
 
@@ -118,7 +118,7 @@ def _end(step: Update, batches: Collection[Batch], take: Take) -> End:
     """
     with step.undone():
         for batch in batches:
-            last = max(len(step.ahead) - batch.size, 0)
+            last = max(len(step.offsets) - batch.size, 0)
             for turn in range(TURNS):
                 step.position.fill_(min(turn * batch.size, last))
                 take(*batch)

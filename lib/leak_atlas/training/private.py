@@ -63,7 +63,7 @@ class Private(Update):
         self.part = max(1, ROOM // (4 * numbers))  # samples of a part, with float32 gradients
         # Of each weight tensor that is frozen in part, the mask of its free values.
         self.free: list[tuple[Any, Tensor]] = [
-            (tensor, ~mask) for tensor, mask, _ in self.frozen.pinned if tensor.requires_grad
+            (tensor, ~mask) for tensor, mask, _ in self.frozen.restored if tensor.requires_grad
         ]
         self.noise = torch.Generator(self.data.device)
         self.private = DPOptimizer(
@@ -101,7 +101,7 @@ class Private(Update):
 
     def __call__(self, size: int, phase: str = "") -> None:
         """Learn from the next Poisson sample, which has `size` members."""
-        drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
+        drawn = self.order[:, 0].index_select(1, self.offsets[:size] + self.position)
         # Opacus needs gradients to add noise to: for an empty batch the loss of one sample times 0.
         parts = drawn.split(self.part, dim=1) if size else [drawn.new_zeros(4, 1)]
         hooks = Hooks(self.net, loss_reduction="mean")

@@ -109,12 +109,12 @@ class Update:
         self.objective = objective
         self.n = len(members)
         self.samples = members if others is None else torch.cat([members, others])
-        self.label = self.data.labels[members].cpu()
+        self.member_labels = self.data.labels[members].cpu()
         self.batch = schedule.batch
         self.augment = schedule.augment
         self.rho = schedule.sharpness
         self.phase = ""  # of the current batch
-        self.low = task.precision == "bf16"
+        self.bf16 = task.precision == "bf16"
         self.sampling = task.sampling
         self.ranking = None if task.ranking is None else task.ranking.cpu()
         most = max(self._lengths(schedule.epochs))
@@ -129,13 +129,13 @@ class Update:
             dtype=torch.int64,
             device=device,
         )
-        self.ahead = torch.arange(most, device=device)
+        self.offsets = torch.arange(most, device=device)
         counts = torch.zeros(3, dtype=torch.int64, device=device)
         self.position, self.epoch, self.right = counts.unbind()
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
 
-        self.learned: Callable[[Tensor], Tensor] = self.net
-        self.kept: Tensor | None = None
+        self.trained_blocks: Callable[[Tensor], Tensor] = self.net
+        self.frozen_outputs: Tensor | None = None
         if not self.augment:
             self._keep(self.frozen.leading())
 
@@ -164,15 +164,15 @@ class Update:
                 return
             chunks = self.samples.split(CHUNK)
             outputs = [first(augmentation.plain(self.data, rows)) for rows in chunks]
-        self.kept = torch.cat([_channels_last(output) for output in outputs])
+        self.frozen_outputs = torch.cat([_channels_last(output) for output in outputs])
         rest = [block for _, block in self.net.blocks()][len(blocks) :]
-        self.learned = nn.Sequential(*rest)
+        self.trained_blocks = nn.Sequential(*rest)
 
     def visits(self, epoch: int) -> Tensor:
         """Places of the members that an epoch visits, sorted, with repetitions; on the CPU."""
         if self.sampling is None or self.ranking is None:
             return torch.arange(self.n)
-        return places(self.sampling, self.ranking, self.label, epoch).sort().values
+        return places(self.sampling, self.ranking, self.member_labels, epoch).sort().values
 
     def batches(self, epoch: int) -> Sequence[Batch]:
         """The batches of an epoch, in their order. If the step is not recordable, call `begin` for
@@ -206,7 +206,7 @@ class Update:
     def __call__(self, size: int, phase: str = "") -> None:
         """One training step on the next `size` samples."""
         self.phase = phase
-        drawn = self.order[:, 0].index_select(1, self.ahead[:size] + self.position)
+        drawn = self.order[:, 0].index_select(1, self.offsets[:size] + self.position)
         labels = self.labels(drawn[0])
         with float32():
             self.prepare(size)
@@ -249,7 +249,7 @@ class Update:
         """
         weights = [weight for weight in self.weights if weight.grad is not None]
         with torch.no_grad():
-            for tensor, mask, _ in self.frozen.pinned:
+            for tensor, mask, _ in self.frozen.restored:
                 if tensor.grad is not None:
                     tensor.grad.masked_fill_(mask, 0)
             gradients: list[Tensor] = [weight.grad for weight in weights]  # type: ignore[misc]
@@ -274,7 +274,7 @@ class Update:
         """The tables `(4, further, size)` of the further samples that the objective looks at
         together with the next `size` samples.
         """
-        return self.order[:, 1:].index_select(2, self.ahead[:size] + self.position)
+        return self.order[:, 1:].index_select(2, self.offsets[:size] + self.position)
 
     def labels(self, places: Tensor) -> Tensor:
         return self.data.labels.index_select(0, self.samples.index_select(0, places))
@@ -282,8 +282,8 @@ class Update:
     def images(self, drawn: Tensor, plain: bool = False) -> Tensor:
         """The inputs of the learning blocks for `drawn (4, B)`, without augmentation if `plain`."""
         places, dy, dx, flip = drawn
-        if self.kept is not None:
-            return _channels_first(self.kept.index_select(0, places))
+        if self.frozen_outputs is not None:
+            return _channels_first(self.frozen_outputs.index_select(0, places))
         index = self.samples.index_select(0, places)
         if self.augment is None or plain:
             return augmentation.plain(self.data, index)
@@ -298,7 +298,7 @@ class Update:
 
     def logits(self, x: Tensor) -> Tensor:
         with self._autocast():
-            return self.learned(x)
+            return self.trained_blocks(x)
 
     def measures(self) -> dict[str, float]:
         """Values for the epoch's history, by name, in addition to loss, accuracy and rate."""
@@ -314,7 +314,7 @@ class Update:
         return torch.autocast(
             self.data.device.type,
             torch.bfloat16,
-            enabled=self.low,
+            enabled=self.bf16,
             cache_enabled=False,
         )
 
