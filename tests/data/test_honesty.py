@@ -49,6 +49,17 @@ def test_duplicates_of_a_row_without_two_sides() -> None:
         honesty.duplicates(x, ROLES[:9])
 
 
+def test_samples_in_several_groups() -> None:
+    x = np.arange(12, dtype=np.uint8).repeat(4).reshape(12, 2, 2)
+    groups = np.arange(12) % 3
+    assert honesty.in_several_groups(x, groups) == 0
+    x[3] = x[0]  # of the same group
+    assert honesty.in_several_groups(x, groups) == 0
+    x[1] = x[0]
+    x[5] = x[7]
+    assert honesty.in_several_groups(x, groups) == 5
+
+
 def _fair(
     name: str, pixels: int | None, pool: int, seeds: int, stratified: bool = False
 ) -> list[Estimate]:

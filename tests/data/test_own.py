@@ -68,6 +68,7 @@ def test_a_folder_with_parts(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     samples = readers.load("mine")
     assert entry.classes == ("class 0", "class 1", "class 2", "class 3")
     assert entry.note == ""
+    assert own.has_test_part(entry)
     order = [*np.argsort(Y[:12], kind="stable"), *(12 + np.argsort(Y[12:], kind="stable"))]
     assert np.array_equal(samples.x, X[order])
     assert np.array_equal(samples.labels, Y[order])
@@ -79,6 +80,7 @@ def test_a_folder_without_parts(tmp_path: Path) -> None:
     assert entry.shape == (6, 6, 1)
     assert (entry.train, entry.test) == (16, 4)
     assert entry.note == "the test part is a fifth of each class, drawn by seed 0"
+    assert not own.has_test_part(entry)
     assert (np.bincount(labels[:16]) == 4).all()
     assert (np.bincount(labels[16:]) == 1).all()
 
@@ -117,6 +119,22 @@ def test_a_csv(column: str, head: bool, tmp_path: Path) -> None:
     assert sorted(stored) == sorted(np.c_[BITS, Y].tolist())
 
 
+def test_duplicates_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Of another class, and in the other part; two equal train samples of a class are no news."""
+    x = X.copy()
+    x[4] = x[0]
+    x[5] = x[2]
+    x[16] = x[1]
+    path = npz(tmp_path / "a.npz", **parted(x))
+    assert main(["data", "add", "mine", str(path)]) == 0
+    notes = [
+        "4 samples have an exact duplicate of another class",
+        "2 samples have an exact duplicate in the other part, train or test",
+    ]
+    assert registry.find("mine").note == "; ".join(notes)
+    assert notes[0] in capsys.readouterr().out
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -124,7 +142,7 @@ def refused(path: Path, words: str, folder: Path, **options: Any) -> None:
     with pytest.raises(BadInput, match=words) as error:
         own.add("mine", path, **options)
     assert "\n" not in str(error.value)
-    assert not [*folder.rglob("*.*")], "nothing half written is left"
+    assert not [*folder.glob("*")], "nothing half written is left"
 
 
 @pytest.mark.parametrize("name", ["cifar10", "../up", "", "a\nb"])
@@ -147,15 +165,21 @@ def test_a_name_is_taken_once(mine: Path, tmp_path: Path) -> None:
     [
         ({"a": X, "b": Y}, r"holds \['a', 'b'\]; name them x, y or"),
         ({"x": X[:, :5], "y": Y}, "images of 5 x 6 pixels; --size 5"),
-        ({"x": X / 255, "y": Y}, r"x is float64 of shape .*; images are uint8"),
+        (
+            {"x": X / 255, "y": Y},
+            r"x is float64 .*; take \(255 \* x\).round\(\).astype\('uint8'\)$",
+        ),
+        ({"x": X.astype(float), "y": Y}, r"x is float64 .*; take x.astype\('uint8'\)$"),
+        ({"x": X - 300.0, "y": Y}, r"x is float64 .*; images are uint8 .* \(N, D\)$"),
+        ({"x": X.transpose(0, 3, 1, 2), "y": Y}, r"take x.transpose\(0, 2, 3, 1\)$"),
         ({"x": np.array(1), "y": Y}, r"x has shape \(\), so no values"),
         ({"x": BITS[:, :0], "y": Y}, r"x has shape \(20, 0\), so no values"),
         ({"x": BITS, "y": Y / 2}, "whole numbers or names"),
         ({"x": BITS, "y": Y * 0}, r"classes \('0',\); two or more are needed"),
         ({"x": BITS, "y": np.array(["a\nb", "c"] * 10)}, r"\('a\\nb', 'c'\).* printable letters"),
-        (parted(BITS, np.where(np.arange(20) < 12, 0, Y)), "some class has no train sample"),
+        (parted(BITS, np.where(np.arange(20) < 12, 0, Y)), "class '1' has no train sample: add"),
         ({"x": np.where(NUMBERS > 4, np.nan, NUMBERS), "y": Y}, "no finite numbers"),
-        ({"x": np.array([[{}]] * 20), "y": Y}, "is no .npz, or is damaged"),
+        ({"x": np.array([[{}]] * 20), "y": Y}, "a.npz: x holds Python objects; save"),
     ],
 )
 def test_arrays(arrays: dict[str, np.ndarray], words: str, tmp_path: Path, folder: Path) -> None:
@@ -175,6 +199,13 @@ def test_arrays(arrays: dict[str, np.ndarray], words: str, tmp_path: Path, folde
         ("a,label\n" + "1,x\n,y\n" * 9, "label", "column 'a' is not all numbers"),
         (",a,label\n0,5,x\n1,5,y\n", "label", "column 'Unnamed: 0' counts the samples"),
         ("a,label\n1,.5\n2,.7\n", "label", "whole numbers or names"),
+        ("a,label\n1,x\n2,y,3\n", "label", "a.csv: line 3 has 3 columns, not 2$"),
+        ("a,b,c\n.1,.2,0\n.3,.4,1\n", "2", r"a.csv has a header: .* \(--label c\)$"),
+        ("a,b,c\n.1,.2,x\n.3,.4,y\n", "-1", r"a.csv has a header: .* \(--label c\)$"),
+        ("0,1,c\n.1,.2,0\n.3,.4,1\n", "-1", r"a.csv has a header: .* \(--label c\)$"),
+        ("?,1,x\n.1,.2,x\n.3,.4,y\n", "-1", "column '0' is not all numbers"),
+        ("a;b;label\n0,5;1;x\n", "label", "columns are separated by ';': save it with ','$"),
+        ("1\t2\tx\n3\t4\ty\n", "-1", r"columns are separated by '.t': save it with ','$"),
     ],
 )
 def test_tables(text: str, label: str, words: str, tmp_path: Path, folder: Path) -> None:
@@ -185,7 +216,11 @@ def test_tables(text: str, label: str, words: str, tmp_path: Path, folder: Path)
 FIRST = "class 0/00.png"
 NO_PICTURE = "is missing, damaged or no picture"
 HARM: list[tuple[Callable[[Path], object], str]] = [
-    (lambda at: (at / FIRST).write_bytes(b"GIF89a"), f"00.png {NO_PICTURE}"),
+    (lambda at: (at / FIRST).write_bytes(b"GIF89a"), f"00.png {NO_PICTURE} .*; remove or replace"),
+    (
+        lambda at: (at / "class 0/Thumbs.db").write_bytes(b"-"),
+        "Thumbs.db .*; remove or replace it$",
+    ),
     (lambda at: Image.new("RGB", (7, 7)).save(at / FIRST), "images of 6 x 6 and 7 x 7 pixels"),
     (lambda at: Image.new("I;16", (6, 6)).save(at / FIRST), "00.png has pixels of more than 8"),
     (lambda at: (at / "class 9").mkdir(), "the folder 'class 9' has no pictures"),
@@ -200,15 +235,71 @@ def test_folders(
     refused(tmp_path / "mine", words, folder)
 
 
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        (["train", "val"], "^PATH has train/ and val/: name the second one test/$"),
+        (["train"], "^PATH has train/ but no test/: add test/, or give PATH/train$"),
+        (["test"], "^PATH has test/ but no train/: add train/, or give PATH/test$"),
+    ],
+)
+def test_a_folder_with_one_part(parts: list[str], words: str, tmp_path: Path, folder: Path) -> None:
+    for part in parts:
+        pictures(tmp_path / "mine" / part)
+    refused(tmp_path / "mine", words.replace("PATH", str(tmp_path / "mine")), folder)
+
+
+def test_a_folder_without_classes(tmp_path: Path, folder: Path) -> None:
+    pictures(tmp_path / "mine/train")
+    (tmp_path / "mine/test").mkdir()
+    for path in (tmp_path / "mine/test", tmp_path / "mine/train/class 0", tmp_path / "mine"):
+        refused(path, "(test|class 0) has no folders of classes: put the pictures of each", folder)
+
+
+def test_a_message_names_the_path_once(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the path is a class's name."""
+    monkeypatch.chdir(tmp_path)
+    pictures(Path("mine/train"))
+    pictures(Path("mine/test"))
+    Path("mine/test/class 0").rename("mine/test/mine")
+    refused(Path("mine"), "^mine: class 'mine' has no train sample: add some or leave", folder)
+    Path("mine/test/mine/00.png").write_bytes(b"")
+    refused(Path("mine"), "^mine/test/mine/00.png is missing, damaged or no picture", folder)
+
+
+def test_a_class_may_be_called_train(tmp_path: Path) -> None:
+    pictures(tmp_path / "mine")
+    (tmp_path / "mine/class 0").rename(tmp_path / "mine/train")
+    assert own.add("mine", tmp_path / "mine").classes[-1] == "train"
+
+
+def test_a_folder_of_the_users_stays(tmp_path: Path, folder: Path) -> None:
+    (folder / "mine").mkdir(parents=True)
+    with pytest.raises(BadInput, match="no finite numbers"):
+        own.add("mine", npz(tmp_path / "a.npz", x=NUMBERS * np.inf, y=Y))
+    assert (folder / "mine").is_dir()
+
+
 def test_files_that_are_none(tmp_path: Path, folder: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    refused(tmp_path / "empty", "two or more are needed", folder)
     os.mkfifo(tmp_path / "pipe.npz")
-    files = {"a.txt": b"1", "a.npz": b"", "b.npz": b"PK\x03\x04torn", "c.npz": b"\x80\x04N."}
-    for name, data in files.items():
+    for name in ("gone", "gone.npz", "gone.csv"):
+        refused(tmp_path / name, f"^cannot read {tmp_path / name}: No such file", folder)
+    refused(tmp_path / "pipe.npz", "^cannot read .*pipe.npz: not a file", folder)
+    files = {
+        "a.txt": (b"1", "a.txt: it is no folder of pictures"),
+        "a.npz": (b"", "a.npz is no .npz; numpy.savez_compressed makes one$"),
+        "b.npz": (b"a text", "b.npz is no .npz; numpy.savez_compressed makes one$"),
+        "c.npz": (b"\x80\x04N.", "c.npz is no .npz; numpy.savez_compressed makes one$"),
+        "d.npz": (
+            b"PK\x03\x04torn",
+            "d.npz is no .npz, or is damaged .*; numpy.savez_compressed makes one$",
+        ),
+    }
+    for name, (data, words) in files.items():
         (tmp_path / name).write_bytes(data)
-    for name in ("gone", "gone.npz", "gone.csv", "pipe.npz", *files):
-        refused(tmp_path / name, "cannot (be )?read|is no folder of pictures|is no .npz", folder)
+        refused(tmp_path / name, words, folder)
 
 
 # ---------------------------------------------------------------- images of other sizes, and other mean and std
@@ -253,7 +344,9 @@ def test_mean_and_std_are_stored_and_part_of_the_digest(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--mean .5,.5,.5", "take 3 values each"),
+        ("--mean .5,.5,.5", "--mean also needs --std: give both or none"),
+        ("--std .5,.5,.5", "--std also needs --mean: give both or none"),
+        ("--mean .5 --std .5", "take one value a channel, 3 in all"),
         ("--mean 123,117,104 --std 58,57,57", "in units of pixel / 255"),
         ("--mean a,b,c --std .5,.5,.5", "Numbers are needed"),
         ("--size 0", "resized to 1 pixel or more, not to 0"),

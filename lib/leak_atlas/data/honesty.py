@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,12 +26,34 @@ def duplicates(x: NDArray, roles: NDArray) -> int:
     """
     if len(x) != len(roles):
         raise BadInput(f"{len(x)} samples and {len(roles)} roles do not belong together")
-    samples = x.tolist() if x.dtype.kind == "T" else [sample.tobytes() for sample in x]
-    content = np.array(samples, object)
-    inside = content[roles == Role.MEMBER]
-    outside = content[np.isin(roles, (Role.NONMEMBER, Role.TEST))]
-    both = set(inside) & set(outside)
-    return sum(sample in both for sample in (*inside, *outside))
+    sides = np.isin(roles, (Role.MEMBER, Role.NONMEMBER, Role.TEST))
+    return in_several_groups(x[sides], roles[sides] == Role.MEMBER)
+
+
+def in_several_groups(x: NDArray, groups: NDArray) -> int:
+    """How many samples of `x` (n, ...) occur, byte for byte, in more than one of the groups (n,),
+    which are whole numbers.
+    """
+    content = _contents(x)
+    pairs = np.unique(np.column_stack([content, groups]), axis=0)
+    groups_of = np.bincount(pairs[:, 0])
+    return int(np.count_nonzero(groups_of[content] > 1))
+
+
+def _contents(x: NDArray) -> NDArray:
+    """A number for each sample (n,), from 0: equal samples have the same one.
+
+    Samples are compared by a random sum of their bytes modulo 2^64, because sorting the samples
+    would take several times their memory. Two samples that differ have the same sum with a
+    probability of at most 2^-57.
+    """
+    if x.dtype.kind == "T":
+        return np.unique(x, return_inverse=True)[1]
+    width = math.prod(x.shape[1:])
+    rows = np.ascontiguousarray(x).reshape(len(x), width).view(np.uint8)
+    weights = np.random.default_rng(0).integers(0, 2**64, rows.shape[1], np.uint64)
+    sums = np.einsum("nd,d->n", rows, weights)
+    return np.unique(sums, return_inverse=True)[1]
 
 
 def _features(x: NDArray, rng: np.random.Generator) -> NDArray:

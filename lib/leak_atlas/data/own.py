@@ -2,25 +2,34 @@
 description.
 """
 
+from __future__ import annotations
+
+import contextlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas import BadInput
-from leak_atlas.data import formats, pictures, readers, sources
+from leak_atlas.data import formats, honesty, pictures, readers, sources
+from leak_atlas.engine.files import require_file
 from leak_atlas.recipe import registry
 from leak_atlas.recipe.registry import Entry, File, Kind
 
-__all__ = ["add"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["add", "has_test_part"]
 
 BATCH = 1024  # images whose pixels are measured at once
 PARTS = ("train", "test")
+VALIDATION = ("val", "valid", "validation")  # what other tools call the second part
+DRAWN = "the test part is a fifth of each class, drawn by seed"  # the note of such a set
 FORMS = "images are uint8 (N, H, W) or (N, H, W, 1 or 3), rows of numbers are (N, D)"
 
 
@@ -56,8 +65,9 @@ def add(
       whole number is the column's place, from 0, in a file without a header (-1 is the last);
     - under the name of one of `registry.ORIGINALS`, its file or folder as it is in the archive.
 
-    Where no test part is given, a fifth of each class, drawn by `seed`, becomes it. Images of any
-    form are taken where `size` is given: the shorter side is resized to so many pixels, and the
+    Where no test part is given, a fifth of each class, drawn by `seed`, becomes it: `has_test_part`
+    is False of such a set. Exact duplicates are kept, and the entry's note counts them. Images of
+    any form are taken where `size` is given: the shorter side is resized to so many pixels, and the
     middle is cropped (`pictures.cropped`). `mean` and `std`, one value a channel in units of pixel
     / 255, normalise the images; without them they are computed of the train part. Raises BadInput
     if any of it fails.
@@ -75,23 +85,26 @@ def add(
         if train is None:
             order, train = _drawn(labels, seed)
             x, labels = x[order], labels[order]
-            notes.append(f"the test part is a fifth of each class, drawn by seed {seed}")
-        if len(np.unique(labels[:train])) < len(classes):
-            raise BadInput("some class has no train sample; add some or leave it out")
+            notes.append(f"{DRAWN} {seed}")
+        _check_train(classes, labels[:train])
         _check_original(name, (len(x), kind, shape, len(classes)))
     except BadInput as error:
-        raise BadInput(f"{path}: {error}") from error
+        # some messages name the file already, or a picture in the folder
+        names_it = (f"{path}:", f"{path} ", f"{path}/", f"cannot read {path}:")
+        message = str(error) if str(error).startswith(names_it) else f"{path}: {error}"
+        raise BadInput(message) from error
     if size is not None:
         notes.append(f"the shorter side is resized to {size} pixels, and the middle is cropped")
     if mean:
         notes.append("mean and std are yours")
-    with readers.preparing(registry.folder(name)) as ready:
+    with _preparing(name) as ready:
         digests = readers.write(ready, kind, shape, x, labels, size)
         stored = np.load(ready / f"{kind}.npy", mmap_mode="r")
         if not np.isfinite(stored).all():
             raise BadInput(f"{path} holds values that are no finite numbers of 32 bits")
         if kind == "images" and not mean:
             mean, std = _moments(stored[:train])
+        notes += _duplicates(stored, labels, train)
         entry = Entry(
             name=name,
             title=name,
@@ -112,12 +125,35 @@ def add(
     return registry.find(name)
 
 
+def has_test_part(entry: Entry) -> bool:
+    """Whether the user's files had a test part. If not, it was drawn from all samples: a model that
+    the user trained on them has seen it.
+    """
+    return DRAWN not in entry.note
+
+
+@contextlib.contextmanager
+def _preparing(name: str) -> Iterator[Path]:
+    """`readers.preparing`, which leaves no new empty folder of the set if anything fails."""
+    home = registry.folder(name).parent
+    was_there = home.exists()
+    try:
+        with readers.preparing(registry.folder(name)) as ready:
+            yield ready
+    finally:
+        if not was_there:
+            with contextlib.suppress(OSError):  # it holds the set, and stays
+                home.rmdir()
+
+
 # ---------------------------------------------------------------- files
 
 
 def _read(name: str, path: Path, label: str) -> _Raw:
     """What the files at `path` hold. Raises BadInput if they cannot be read."""
-    with sources.reading("it", "is it a folder of pictures, an .npz or a .csv?"):
+    with sources.reading("it", "give a folder of pictures, an .npz or a .csv of UTF-8 text"):
+        if not path.is_dir():
+            require_file(path)
         if name in registry.ORIGINALS:
             return _Raw(*formats.shokri(path))
         if path.is_dir():
@@ -131,12 +167,18 @@ def _read(name: str, path: Path, label: str) -> _Raw:
 
 def _folder(path: Path) -> _Raw:
     """Picture files, a folder a class, or of both parts such folders."""
-    parts = [path / part for part in PARTS]
-    split = all(part.is_dir() for part in parts)
+    split = _has_parts(path)
+    roots = [path / part for part in PARTS] if split else [path]
     files: list[Path] = []
     counts = []
-    for root in parts if split else [path]:
-        for folder in filter(Path.is_dir, _visible(root)):
+    for root in roots:
+        folders = _folders(root)
+        if not folders:
+            raise BadInput(
+                f"{root} has no folders of classes: put the pictures of each class into a folder of "
+                "its own"
+            )
+        for folder in folders:
             inside = _visible(folder)
             if not inside:
                 raise BadInput(f"the folder {folder.name!a} has no pictures; fill or remove it")
@@ -146,6 +188,27 @@ def _folder(path: Path) -> _Raw:
     samples[:] = files
     classes = np.array([file.parent.name for file in files], str)
     return _Raw(samples, classes, counts[0] if split else None)
+
+
+def _has_parts(path: Path) -> bool:
+    """Whether a folder of pictures has a train and a test part. Raises BadInput if it has only one
+    of them.
+    """
+    if all((path / part).is_dir() for part in PARTS):
+        return True
+    train, test = PARTS
+    for part, other in ((train, test), (test, train)):
+        if not (path / part).is_dir() or not _folders(path / part):
+            continue  # a folder of pictures is a class, whatever its name
+        second = next((name for name in VALIDATION if (path / name).is_dir()), "")
+        if second and part == train:
+            raise BadInput(f"{path} has train/ and {second}/: name the second one test/")
+        raise BadInput(f"{path} has {part}/ but no {other}/: add {other}/, or give {path / part}")
+    return False
+
+
+def _folders(path: Path) -> list[Path]:
+    return [folder for folder in _visible(path) if folder.is_dir()]
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -174,8 +237,16 @@ def _npz(path: Path) -> _Raw:
 def _csv(path: Path, label: str) -> _Raw:
     import pandas as pd
 
+    _check_separator(path)
     is_place = re.fullmatch(r"-?\d+", label)
-    frame = pd.read_csv(path, header=None if is_place else "infer")
+    try:
+        frame = pd.read_csv(path, header=None if is_place else "infer")
+    except pd.errors.ParserError as error:
+        lengths = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if lengths is None:
+            raise
+        expected, line, seen = lengths.groups()
+        raise BadInput(f"line {line} has {seen} columns, not {expected}") from error
     try:
         column = frame.columns[int(label)] if is_place else label
         y = frame.pop(column)
@@ -184,6 +255,8 @@ def _csv(path: Path, label: str) -> _Raw:
             f"no column {label!r}; --label names the one with the classes, or gives its place (-1: "
             f"the last) where there is no header; there is: {[*frame.columns][:5]}"
         ) from error
+    if is_place and _has_header(frame, y):
+        raise BadInput(f"{path} has a header: give the column's name (--label {y.iloc[0]})")
     for name, values in frame.items():
         if pd.to_numeric(values, errors="coerce").isna().any():
             raise BadInput(f"column {str(name)!a} is not all numbers; fill it, or leave it out")
@@ -194,6 +267,29 @@ def _csv(path: Path, label: str) -> _Raw:
     x = frame.to_numpy(np.float32)
     is_text = y.dtype.kind == "O"
     return _Raw(x, y.to_numpy(str if is_text else None))
+
+
+def _check_separator(path: Path) -> None:
+    """Raises BadInput if the first line of a table has another separator than a comma."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline()
+    for separator in (";", "\t"):
+        if separator in first and "," not in first:
+            raise BadInput(f"columns are separated by {separator!r}: save it with ','")
+
+
+def _has_header(frame: pd.DataFrame, y: pd.Series) -> bool:
+    """Whether the first line of a table, read without a header, is one: it has a text where numbers
+    follow, in the column of classes or in every other column.
+    """
+    import pandas as pd
+
+    def is_header(values: pd.Series) -> bool:
+        followed = pd.to_numeric(values.iloc[1:], errors="coerce")
+        return isinstance(values.iloc[0], str) and bool(followed.notna().all())
+
+    columns = [values for _, values in frame.items()]
+    return is_header(y) or (bool(columns) and all(map(is_header, columns)))
 
 
 # ---------------------------------------------------------------- what they hold
@@ -223,8 +319,24 @@ def _measured(x: NDArray) -> tuple[set[tuple[int, ...]], int]:
         return _measured_files(x)
     channels = x.shape[3:] or (1,)
     if x.dtype != np.uint8 or x.ndim < 3 or channels not in ((1,), (3,)):
-        raise BadInput(f"x is {x.dtype} of shape {x.shape}; {FORMS}")
+        raise BadInput(f"x is {x.dtype} of shape {x.shape}; {FORMS}{_conversion(x)}")
     return {x.shape[1:3]}, channels[0]
+
+
+def _conversion(x: NDArray) -> str:
+    """The code that makes uint8 images (N, H, W, C) of other arrays of images, as the end of a
+    sentence; "" where none does.
+    """
+    if x.ndim not in (3, 4) or x.dtype.kind not in "biuf" or not 0 <= x.min() <= x.max() <= 255:
+        return ""
+    code = "x"
+    if x.dtype != np.uint8:
+        of_unit = x.dtype.kind in "bf" and x.max() <= 1
+        code = "(255 * x).round().astype('uint8')" if of_unit else "x.astype('uint8')"
+    channels_first = x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] not in (1, 3)
+    if channels_first:
+        code += ".transpose(0, 2, 3, 1)"
+    return f"; take {code}" if code != "x" else ""
 
 
 def _measured_files(files: NDArray) -> tuple[set[tuple[int, ...]], int]:
@@ -278,6 +390,16 @@ def _moments(x: NDArray) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(means), tuple(deviations)
 
 
+def _duplicates(x: NDArray, labels: NDArray, train: int) -> list[str]:
+    """Notes on exact duplicates: two classes of one sample, or a test sample that is trained on."""
+    notes = []
+    if count := honesty.in_several_groups(x, labels):
+        notes.append(f"{count:,} samples have an exact duplicate of another class")
+    if count := honesty.in_several_groups(x, np.arange(len(x)) < train):
+        notes.append(f"{count:,} samples have an exact duplicate in the other part, train or test")
+    return notes
+
+
 def _describe(ready: Path, entry: Entry) -> None:
     """Writes what is known of the set beside its arrays. JSON's texts, numbers and lists are TOML's
     too.
@@ -320,6 +442,14 @@ def _check_labels(y: NDArray, samples: int) -> None:
         )
 
 
+def _check_train(classes: tuple[str, ...], labels: NDArray) -> None:
+    """Raises BadInput if a class has none of the labels of the train part."""
+    missing = np.setdiff1d(np.arange(len(classes)), labels)
+    if len(missing):
+        name = classes[missing[0]]
+        raise BadInput(f"class {name!a} has no train sample: add some or leave it out")
+
+
 def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -> None:
     """Raises BadInput if mean and deviation of pixels in [0, 1] do not fit images of so many
     channels; rows have 0 channels.
@@ -328,12 +458,15 @@ def _check_moments(channels: int, mean: Sequence[float], std: Sequence[float]) -
         return
     if not channels:
         raise BadInput("--mean and --std are for images: rows of numbers are standardised")
+    if not mean or not std:
+        given, other = ("--mean", "--std") if mean else ("--std", "--mean")
+        raise BadInput(f"{given} also needs {other}: give both or none")
     number_fits = len(mean) == len(std) == channels
     mean_fits = all(0 <= value <= 1 for value in mean)
     std_fits = all(0 < value <= 1 for value in std)
     if not (number_fits and mean_fits and std_fits):
         raise BadInput(
-            f"--mean and --std take {channels} values each, one a channel, in units of pixel / "
+            f"--mean and --std take one value a channel, {channels} in all, in units of pixel / "
             "255: from 0 to 1, and std above 0"
         )
 

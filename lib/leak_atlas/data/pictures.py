@@ -29,7 +29,9 @@ def opened(file: Path) -> Image.Image:
         with Image.open(file) as image:
             image.load()
     except Exception as error:  # a damaged file makes Pillow's decoders fail in many ways
-        raise BadInput(f"{file} is missing, damaged or no picture ({reason(error)})") from error
+        raise BadInput(
+            f"{file} is missing, damaged or no picture ({reason(error)}); remove or replace it"
+        ) from error
     if image.mode[0] in "IF":
         raise BadInput(f"{file} has pixels of more than 8 bits; convert it")
     return image

@@ -160,10 +160,23 @@ def npz(path: Path) -> dict[str, NDArray]:
     file.
     """
     require_file(path)
+    arrays = {}
+    name = ""
+    is_zip = True  # as long as nothing is read
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as packed:
-            return {name: np.asarray(packed[name]) for name in packed.files}
+        with path.open("rb") as file:
+            is_zip = file.read(2) == b"PK"
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as packed:
+                for name in packed.files:
+                    arrays[name] = np.asarray(packed[name])
     except Exception as error:  # a damaged file fails anywhere in numpy's reader
-        raise BadInput(
-            f"{path} is no .npz, or is damaged ({reason(error)}); numpy.savez_compressed makes one"
-        ) from error
+        if "Object arrays" in str(error):
+            why = f": {name} holds Python objects; save numbers, or names by .astype(str)"
+        elif is_zip:
+            damage = reason(error)
+            why = f" is no .npz, or is damaged ({damage}); numpy.savez_compressed makes one"
+        else:  # numpy takes it for a pickle, and advises to allow that
+            why = " is no .npz; numpy.savez_compressed makes one"
+        raise BadInput(f"{path}{why}") from error
+    return arrays
