@@ -1,6 +1,7 @@
 """Leak Atlas: where does membership leak?
 
-Rooms, in the order in which they may know each other, are listed in ARCHITECTURE.md.
+Importing it sets the processor instructions that all libraries use. Here are also `BadInput` and the
+functions that write messages. ARCHITECTURE.md lists the packages.
 """
 
 import os
@@ -8,9 +9,8 @@ import platform
 import sys
 from pathlib import Path
 
-# torch's bundled OpenMP spins at its barriers unless told otherwise: beside any other busy process
-# a training with two threads then runs up to twenty times slower. It has to be said before torch is
-# first imported.
+# torch's bundled OpenMP spins at its barriers by default: next to any other busy process a training
+# with two threads then runs up to twenty times slower. torch reads this when it is first imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Each library picks the widest instructions that it finds, and each width rounds in another order.
@@ -48,6 +48,7 @@ if _has_avx2():
     use_arithmetic()
 
 LINE = 300  # characters of the longest message
+KEPT = "what is finished is kept, and the same command goes on from there"
 
 
 class BadInput(ValueError):
@@ -64,10 +65,10 @@ class BadInput(ValueError):
         """What IPython shows instead of a traceback, which would hide the line below pages of our
         own code.
         """
-        return [told_in_a_cell(self)]
+        return [line_of_cell(self)]
 
 
-def told_in_a_cell(error: Exception) -> str:
+def line_of_cell(error: Exception) -> str:
     """An error as one line, with the line of the notebook's cell that asked for it."""
     from traceback import extract_tb
 

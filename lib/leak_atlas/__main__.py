@@ -11,14 +11,13 @@ from typing import Any
 
 import click
 
-from leak_atlas import BadInput, nearest, one_line, typed
+from leak_atlas import KEPT, BadInput, nearest, one_line, typed
 from leak_atlas.engine import paths
 from leak_atlas.engine.processes import BAD, FAILED, INTERRUPTED
 
 NAME = "leak-atlas"
 QUEUES = ("slurm", "pbs", "sge", "lsf")  # those of lab.cluster
 WIDE = {"max_content_width": 100}  # of help
-KEPT = "what is finished is kept, the next run goes on from there"
 FILE = click.Path(path_type=Path)
 POSITIVE = click.IntRange(min=1)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from leak_atlas import BadInput, told_in_a_cell
+from leak_atlas import BadInput, line_of_cell
 from leak_atlas.engine import store
 from leak_atlas.engine.digests import check_files
 from leak_atlas.lab.plans import kinds, plan, steps_of, trainings
@@ -42,7 +42,7 @@ class Failed(RuntimeError):
     """A step could not be computed; the message names it and says why."""
 
     def _render_traceback_(self) -> list[str]:
-        return [told_in_a_cell(self)]
+        return [line_of_cell(self)]
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from shutil import which
 from typing import Any
 from unittest.mock import patch
 
-from leak_atlas import BadInput, one_line, typed
+from leak_atlas import KEPT, BadInput, one_line, typed
 from leak_atlas.engine import paths, store
 from leak_atlas.engine.digests import in_library
 from leak_atlas.engine.processes import kill, serve, unheard, uninterrupted
@@ -341,10 +341,7 @@ def lost(name: str) -> Iterator[None]:
     try:
         yield
     except (CancelledError, asyncio.CancelledError, OSError, RuntimeError) as error:
-        raise BadInput(
-            f"lost the scheduler ({name}); what is finished is kept in {paths.store()}, and the "
-            "same command goes on from there"
-        ) from error
+        raise BadInput(f"lost the scheduler ({name}); {KEPT} (store: {paths.store()})") from error
 
 
 def environment() -> dict[str, str]:

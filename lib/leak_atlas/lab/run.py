@@ -11,7 +11,7 @@ from graphlib import TopologicalSorter
 from heapq import heapify, heappop, heappush
 from unittest.mock import patch
 
-from leak_atlas import ARITHMETIC, BadInput, duration, one_line, use_arithmetic
+from leak_atlas import ARITHMETIC, KEPT, BadInput, duration, one_line, use_arithmetic
 from leak_atlas.engine import store
 from leak_atlas.engine.digests import kind_in_cell
 from leak_atlas.lab.cluster import Where, connected, gpus
@@ -24,7 +24,6 @@ from leak_atlas.recipe import Step
 STREAMS = 4
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 QUIET = 300.0  # seconds after which a step that is done is reported
-KEPT = "what is finished is kept, and the same command goes on from there"
 
 Took = Callable[[Outcome], None]
 

@@ -48,8 +48,8 @@ def roles(
 
 
 def weights(state: State) -> Weights:
-    """The weights of a state, with those of its parents edited. Pruned weights are zero, also after
-    an edit that sets them.
+    """The weights of a state; those of an edit are its parent's, edited. Pruned weights are zero,
+    also after an edit that sets them.
     """
     if not isinstance(state, Edit):
         arrays = store.read(state.key).arrays
@@ -126,7 +126,7 @@ class Subject:
 
     @property
     def index(self) -> NDArray:
-        """Places of these samples in the data set, `(n,)`, ascending."""
+        """Places in the data set of the samples that the design uses, `(n,)`, ascending."""
         return self._table[1]
 
     @property
