@@ -249,7 +249,7 @@ def audit(file: Path, name: str, example: bool, fail_above: tuple[str, ...]) -> 
     if example:
         print(_example(file))
         return 0
-    scores = logits.place(name or file.stem)
+    scores = logits.place(name or file.stem, file)
     page = scores.with_name(scores.name.removesuffix(".csv"))
     arrays = logits.read(file)  # refuses a faulty file before anything is written
     samples = f"{arrays.member.sum():,} members, {(~arrays.member).sum():,} non-members"
@@ -274,10 +274,10 @@ def _example(file: Path) -> str:
 
     from leak_atlas.own import logits
 
-    if file.exists() or file.suffix != ".npz":
-        raise BadInput(
-            f"--example makes a new .npz, and {file} is there already or no .npz; name another"
-        )
+    if file.suffix != ".npz":
+        raise BadInput(f"--example writes an .npz: {file} has to end in .npz")
+    if file.exists():
+        raise BadInput(f"{file} is there already: audit it, or name another")
     logits.save(file, logits.example())
     return f"{file} is ready; audit it: {typed(f'leak-atlas audit {quote(str(file))}')}"
 

@@ -13,7 +13,8 @@
 # the model with them. The first output is the answer. Without changes, the page audits an example.
 #
 # **To audit your model**, copy this notebook
-# (`cp notebooks/own/audit_my_model.py notebooks/own/my_copy.py`) and change two cells of the copy:
+# (`cp notebooks/own/audit_my_model.py notebooks/own/my_model_copy.py`) and change two cells of the
+# copy:
 #
 # 1. *Parameters*: `weights` and `data` name your files, `known_accuracy` is the test accuracy that
 #    you know. The lines from `epochs` to `flip` describe your training.
@@ -42,7 +43,7 @@ probe_pairs = 4  # pairs of networks that are trained for the disparity of modul
 share = 0.01  # share of the weights that is shown as those with the largest scores
 rates = [0.05, 0.01]  # false positive rates (FPR) at which the true positive rate (TPR) is shown
 found_at = 0.01  # FPR of the answer: the share of non-members that an attack mistakes for members
-name = "audit_my_model"  # of the CSV of scores in outputs/runs/own
+name = ""  # of the CSV of scores in outputs/runs/own; "": it lies beside the page of this run
 seed = 0  # of the design, initialisation and order
 
 # %% [markdown]
@@ -77,7 +78,7 @@ def build_my_net(model: MyNet, channels, classes, size):
 
 # %%
 from leak_atlas import lab, recipe, report
-from leak_atlas.own import logits, page, sizes
+from leak_atlas.own import page, sizes
 
 looked_at = sizes.fitted_sizes(data, pixels, pool, test, population)
 training = recipe.Schedule(
@@ -97,7 +98,7 @@ results = lab.realize(*steps.values())  # trains what is missing; the only slow 
 
 # %%
 audited = study.audit(steps, results, known_accuracy)
-scores = audited.found.save(logits.place(name), found_at)
+scores = audited.found.save(page.scores_of_model(name, weights), found_at)
 audited.said(found_at)
 
 # %% [markdown]
@@ -116,8 +117,8 @@ report.roc(found.roc(), title=found.roc_title())
 # %% [markdown]
 # ## Members that the strongest attack identifies
 # The *strongest attack* has the largest TPR at an FPR of `found_at`. `index` is the sample's place
-# in the data set, in which the train part comes first. A CSV file in `outputs/runs/own` has the
-# scores of all samples.
+# in the data set, in which the train part comes first. A CSV file has the scores of all samples; the
+# line *Scores* of the provenance says where it lies.
 
 # %%
 members = found.most(found_at)
@@ -152,7 +153,7 @@ report.table(largest, caption="Number of weights, without biases")
 # about the model.
 
 # %%
-report.provenance(results, weights=page.source(target), scores=scores.name)
+report.provenance(results, weights=page.source(target), scores=str(scores))
 
 # %% [markdown]
 # ## How to audit your own model
@@ -160,7 +161,7 @@ report.provenance(results, weights=page.source(target), scores=scores.name)
 # 1. **Data.** `leak-atlas data add my-set PATH` takes a folder of images, an .npz or a .csv. Then
 #    write `data = "my-set"`. The train part must be what the model was trained on. The test part
 #    must be samples that the model never saw. Without a test part, a fifth of the samples becomes
-#    it: then the audit is wrong if the model was trained on all samples.
+#    it. The audit of your weights is then refused, because the model may have seen that fifth.
 # 2. **Weights.** Where the model is, run `torch.save(net.state_dict(), "mine.pt")`. Here, run
 #    `leak-atlas model mine.pt`. Then write `weights = "mine.safetensors"`.
 # 3. **Training.** Write the parameters of your training, and the test accuracy that you know.

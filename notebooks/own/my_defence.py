@@ -10,7 +10,7 @@
 # # Does my defence hide members?
 #
 # **To test your defence**, copy this notebook
-# (`cp notebooks/own/my_defence.py notebooks/own/my_copy.py`), change the copy and run it:
+# (`cp notebooks/own/my_defence.py notebooks/own/my_defence_copy.py`), change the copy and run it:
 #
 # 1. *My defence*: write your loss in place of `floored`.
 # 2. *My attack*, if you have one: write your scores in place of `compared_with_shadows`.
@@ -51,7 +51,8 @@ seed = 0  # seed of design, initialisation and order
 
 # %% [markdown]
 # ## My defence
-# Each number of the class is a setting. The function returns the loss of a batch.
+# Each number of the class is a setting and needs a type, such as `Amount` or `float`. The function
+# returns the loss of a batch. If it uses `torch.…`, add `import torch`.
 
 # %%
 from leak_atlas.recipe import Objective
@@ -235,5 +236,5 @@ report.provenance(comparison.results)
 # - `arrays.npz`: `x` with uint8 images (N, H, H) or (N, H, H, 3), or rows of numbers, and `y`;
 # - `pictures`: a folder with a folder of pictures for each class; `--size 32` resizes and crops.
 #
-# Then write `data = "mine"`, or run `leak-atlas reproduce own/my_copy -p data=mine`. The
+# Then write `data = "mine"`, or run `leak-atlas reproduce own/my_defence_copy -p data=mine`. The
 # architecture is chosen for the kind of data. Sizes are reduced where the set has fewer samples.

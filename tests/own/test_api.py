@@ -36,6 +36,10 @@ def test_what_an_audit_gives(quick: None) -> None:
     scores = result.scores["LiRA online"]
     assert scores.shape == (600,)
     assert audit.auc(scores, arrays["member"]) == result.auc["LiRA online"].value
+    alone = own.audit({name: arrays[name] for name in logits.NEEDED})
+    for by_attack in (alone.auc, alone.tpr(0.05), alone.scores):
+        with pytest.raises(BadInput, match="no attack 'LiRA online' was run; these were: loss, "):
+            by_attack["LiRA online"]
     with pytest.raises(BadInput, match="unknown array 'shadow'; did you mean 'shadows'"):
         own.audit(arrays | {"shadow": arrays["shadows"]})
 

@@ -30,14 +30,25 @@ def turned(arrays: Arrays, name: str) -> Arrays:
     return arrays | {name: np.roll(arrays[name], 1, axis=arrays[name].ndim > 1)}
 
 
+def reordered(arrays: Arrays, seed: int) -> Arrays:
+    """With the rows of `in_shadow` in another order, of which few are in their own place."""
+    rows = np.random.default_rng(seed).permutation(len(arrays["in_shadow"]))
+    assert np.mean(rows == np.arange(len(rows))) <= 0.5
+    return arrays | {"in_shadow": arrays["in_shadow"][rows]}
+
+
 SWAPPED = {
     "member": (lambda a: inverted(a, "member"), "`member` looks inverted"),
     "in_shadow": (lambda a: inverted(a, "in_shadow"), "`in_shadow` looks inverted"),
     "both": (lambda a: inverted(a, "in_shadow", "member"), "`in_shadow` looks inverted"),
-    "classes": (lambda a: shifted(a, "labels"), "`labels` look shifted"),
-    "labels": (lambda a: turned(a, "labels"), "`labels` look shifted"),
-    "shadows": (lambda a: turned(a, "shadows"), "`shadows` is in another order"),
-    "population": (lambda a: shifted(a, "population_labels"), "`population_labels` look shifted"),
+    "rows": (lambda a: reordered(a, 1), "`in_shadow` has rows in another order"),
+    "classes": (lambda a: shifted(a, "labels"), "`labels` or `target` is shifted"),
+    "labels": (lambda a: turned(a, "labels"), "`labels` or `target` is shifted"),
+    "shadows": (lambda a: turned(a, "shadows"), "`shadows` is shifted or in another order"),
+    "population": (
+        lambda a: shifted(a, "population_labels"),
+        "`population_labels` or `population` is shifted",
+    ),
 }
 
 
@@ -52,10 +63,23 @@ def test_what_is_swapped_is_named_and_gives_no_verdict(
     assert result.verdict().startswith(f"No verdict. {first}")
     assert len(result.warnings) == 1 or "`member` looks inverted" in result.warnings[1]
     top = str(result.said()).split("\n")
-    assert top[0].startswith("No verdict") and first in top[1], "the warning stands at the top"
+    assert top[0] == "No verdict: an input looks wrong."
+    assert first in top[1], "the warning stands at the top"
     summary = result.summary()
     assert summary["verdict"] is None
     assert summary["warnings"] == [*result.warnings]
+
+
+def paired(arrays: Arrays, seen: np.ndarray, leak: float, seed: int = 0) -> Arrays:
+    """The arrays with other shadow models, which trained on the samples `seen (M, N)`."""
+    hardness = np.random.default_rng(seed).normal(3, 1, seen.shape[1])
+    noise = np.random.default_rng(seed + 1).normal(0, 0.5, seen.shape)
+    labels = np.broadcast_to(arrays["labels"], seen.shape)
+    z = np.zeros((*seen.shape, 5), np.float32)
+    towards = hardness + leak * seen + noise
+    np.put_along_axis(z, labels[..., None], towards[..., None], axis=2)
+    known = {name: arrays[name] for name in logits.NEEDED}
+    return known | {"shadows": z, "in_shadow": seen}
 
 
 def test_a_row_of_in_shadow_that_belongs_to_another_model_is_named() -> None:
@@ -64,14 +88,92 @@ def test_a_row_of_in_shadow_that_belongs_to_another_model_is_named() -> None:
     """
     arrays = simulated(1.0, models=2)
     seen = np.concatenate([arrays["in_shadow"][:1], ~arrays["in_shadow"][:1]] * 4)
-    towards = 3 + 1.0 * seen + np.random.default_rng(0).normal(0, 0.5, seen.shape)
-    labels = np.broadcast_to(arrays["labels"], seen.shape)
-    z = np.zeros((8, 600, 5), np.float32)
-    np.put_along_axis(z, labels[..., None], towards[..., None], axis=2)
-    paired = {name: arrays[name] for name in logits.NEEDED} | {"shadows": z}
-    assert not own.audit(paired | {"in_shadow": seen}).warnings
-    (line,) = own.audit(paired | {"in_shadow": np.roll(seen, 1, axis=0)}).warnings
+    right = paired(arrays, seen, leak=1.0)
+    assert not own.audit(right).warnings
+    (line,) = own.audit(right | {"in_shadow": np.roll(seen, 1, axis=0)}).warnings
     assert "`in_shadow`" in line
+
+
+@pytest.mark.parametrize("leak", [0.5, 1.0, 3.0])
+def test_rows_in_another_order_are_named_whatever_the_order(leak: float) -> None:
+    for seed in range(20):
+        arrays = simulated(leak, models=8, seed=seed)
+        (line,) = own.audit(reordered(arrays, seed)).warnings
+        assert line.startswith("`in_shadow` has rows in another order than `shadows`")
+        assert "Row m belongs to shadows[m]" in line
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("models", [2, 3, 8])
+@pytest.mark.parametrize("leak", [0.0, 0.05, 0.3, 1.0, 4.0])
+def test_rows_in_their_own_order_are_not_warned_of(leak: float, models: int, pairs: bool) -> None:
+    """Whether shadow models overfit or not, with independent training sets or complement pairs."""
+    warned = []
+    for seed in range(40):
+        arrays = simulated(leak, n=120, models=models, seed=seed)
+        seen = arrays["in_shadow"]
+        if pairs:
+            seen[1::2] = ~seen[: 2 * (models // 2) : 2]
+        result = checks.warnings(logits.checked(paired(arrays, seen, leak, seed)), {})
+        warned += [line for line in result if "another order" in line]
+    assert len(warned) <= 1
+
+
+def test_shadow_models_of_one_training_set_have_no_order() -> None:
+    arrays = simulated(1.0, models=8)
+    seen = np.repeat(arrays["in_shadow"][:1], 8, axis=0)
+    result = own.audit(paired(arrays, seen, leak=1.0))
+    assert not result.warnings
+    assert not any("by `in_shadow`" in note for note in result.notes)
+
+
+def test_a_target_that_identifies_members_where_no_shadow_model_does_is_warned_of() -> None:
+    """Samples of `in_shadow` in another order look like shadow models that were hardly trained."""
+    arrays = simulated(1.0)
+    words = "samples in `in_shadow` are in another order than in `shadows`"
+    turned_samples = own.audit(turned(arrays, "in_shadow"))
+    assert words in turned_samples.notes[0]
+    assert turned_samples.verdict().startswith("The target leaks: ")
+    for leak in (0.0, 0.1, 1.0, 3.0):
+        for models in (2, 8):
+            notes = own.audit(simulated(leak, models=models)).notes
+            assert not any(words in note for note in notes), (leak, models)
+
+
+def test_labels_in_another_order_are_warned_of() -> None:
+    """No verdict, except where the labels happen to agree more often than the largest class: there
+    a warning stands next to it.
+    """
+    arrays = simulated(1.0, models=2)
+    unseen = 0
+    for seed in range(60):
+        labels = np.random.default_rng(seed).permutation(arrays["labels"])
+        target_only = {name: arrays[name] for name in logits.NEEDED} | {"labels": labels}
+        result = own.audit(target_only)
+        at_chance = any("neither members nor non-members" in note for note in result.notes)
+        unseen += not (result.warnings or at_chance)
+    assert unseen <= 1
+    assert not any("neither" in note for note in own.audit(arrays).notes)
+
+
+def test_a_model_that_memorised_random_labels_is_not_told_that_arrays_are_swapped() -> None:
+    """Nothing can predict the population; whether its labels are in order is not known."""
+    arrays = simulated(1.0)
+    rng = np.random.default_rng(0)
+    n, z = len(arrays["labels"]), len(arrays["population_labels"])
+    memorised = 4 * np.eye(5)[arrays["labels"]] * arrays["member"][:, None]
+    target = rng.normal(0, 1, (n, 5)) + memorised
+    result = own.audit(
+        arrays
+        | {
+            "target": target,
+            "population": rng.normal(0, 1, (z, 5)),
+            "population_labels": rng.integers(5, size=z),
+        }
+    )
+    (line,) = result.warnings
+    assert "samples outside their training sets no better than by chance" in line
+    assert "If your data are learnable" in line
 
 
 @pytest.mark.parametrize("swap", ["member", "classes"])

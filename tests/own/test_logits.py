@@ -1,5 +1,6 @@
 """A user's own logits: what the library's attacks say of them, and what is wrong with them."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from leak_atlas import BadInput, lab, own
 from leak_atlas.__main__ import main
 from leak_atlas.engine import paths
 from leak_atlas.lab.declare import notebooks
-from leak_atlas.own import attacks, findings, logits
+from leak_atlas.own import attacks, findings, logits, page
 from leak_atlas.recipe import (
     BASE,
     RMIA,
@@ -139,14 +141,19 @@ NAN = np.where(np.arange(200).reshape(40, 5) == 7, np.nan, ARRAYS["target"])
 WRONG = [
     ({"target": None}, "target is missing, which every audit needs: (N, C) logits"),
     ({"in_shadow": None}, "in_shadow is missing, which shadows needs"),
+    ({"target": None, "targets": ARRAYS["target"]}, "did you mean it by 'targets'?"),
     ({"shadow": ARRAYS["shadows"]}, "unknown array 'shadow'; did you mean 'shadows'?"),
     ({"target": ARRAYS["target"][0]}, "target has shape (5,); it takes (N, C)"),
     ({"target": ARRAYS["target"].astype(int)}, "target holds int64"),
     ({"target": NAN}, "target holds 1 values that are NaN or infinite"),
     ({"target": np.full((40, 5), 0.2)}, "target holds probabilities"),
     ({"labels": ARRAYS["labels"] + 1}, "labels reach from 1 to 5; the logits have classes 0 to 4"),
-    ({"labels": ARRAYS["labels"].astype(object)}, "Object arrays"),
+    ({"labels": ARRAYS["labels"].astype(float)}, ".astype(int), or .argmax(1) of one-hot rows"),
+    ({"labels": np.eye(5, dtype=int)[ARRAYS["labels"]]}, "is expected: .argmax(1) of one-hot rows"),
+    ({"labels": ARRAYS["labels"].astype(object)}, "labels holds Python objects"),
     ({"member": ARRAYS["member"].astype(int)}, "it takes Booleans: .astype(bool)"),
+    ({"member": np.flatnonzero(ARRAYS["member"])}, "True or False for each of the N samples"),
+    ({"member": 1 + ARRAYS["member"].astype(int)}, "holds int64; it takes True or False"),
     ({"member": np.zeros(40, bool)}, "member has no members"),
     ({"in_shadow": ARRAYS["in_shadow"].T}, "in_shadow has shape (40, 4); (4, 40) is expected"),
     ({"shadows": np.stack([ARRAYS["target"]] * 4)}, "shadows[0] is the target itself"),
@@ -166,12 +173,53 @@ def test_what_is_wrong_is_one_line_that_names_the_array(
 def test_what_is_no_npz_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_bytes(b"no")
     np.save(tmp_path / "one.npy", ARRAYS["target"])
-    for name in ("none.npz", "text.npz", "one.npy"):
-        with pytest.raises(BadInput, match=name):
+    whole = written(tmp_path / "whole.npz", ARRAYS).read_bytes()
+    (tmp_path / "half.npz").write_bytes(whole[: len(whole) // 2])
+    tensors = {"target": torch.tensor(ARRAYS["target"])}
+    for name, old in (("new.npz", False), ("old.pt", True)):
+        torch.save(tensors, tmp_path / name, _use_new_zipfile_serialization=not old)
+    save = re.escape("np.savez('mine.npz', target=…, labels=…, member=…)")
+    for name, why in {
+        "none.npz": "cannot read",
+        "text.npz": "is no .npz",
+        "half.npz": "is damaged",
+        "one.npy": f"holds one array; save all by name: {save}",
+        "new.npz": f"PyTorch file.*: {save}",
+        "old.pt": f"PyTorch file.*: {save}",
+    }.items():
+        with pytest.raises(BadInput, match=f"{name}.*{why}|{why}.*{name}") as error:
             logits.read(tmp_path / name)
-    for name in ("index", "", ".x", "a/b"):
-        with pytest.raises(BadInput, match="cannot be named"):
-            logits.place(name)
+        assert "pickle=" not in str(error.value)
+
+
+def test_an_array_of_objects_is_named_with_what_to_do() -> None:
+    with pytest.raises(BadInput, match=r"target is an array of objects: np.asarray\(target, float"):
+        own.audit(ARRAYS | {"target": ARRAYS["target"].astype(object)})
+
+
+@pytest.mark.parametrize("name", ["index", "glossary", "mine.run", "mine.claims", "", ".x", "a/b"])
+def test_a_report_cannot_have_the_name_of_another_page(name: str) -> None:
+    with pytest.raises(BadInput, match="cannot be named"):
+        logits.place(name)
+
+
+def test_a_report_of_another_file_is_not_replaced(
+    quick: None, tmp_path: Path, own_outputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sub").mkdir()
+    first = str(written(tmp_path / "mine.npz", ARRAYS))
+    second = str(written(tmp_path / "sub" / "mine.npz", ARRAYS))
+    page.audit_file(first, "", 0.01, [0.01])
+    page.audit_file(first, "", 0.01, [0.01])  # its own report is replaced
+    before = (own_outputs / "runs/own/mine.json").read_text()
+    with pytest.raises(BadInput, match=f"is the report of {first}: give another --name"):
+        page.audit_file(second, "", 0.01, [0.01])
+    assert main(["audit", second]) == 2
+    assert "is the report of" in capsys.readouterr().err
+    assert not (own_outputs / "runs/own/mine.ipynb").exists()
+    assert (own_outputs / "runs/own/mine.json").read_text() == before
+    page.audit_file(second, "other", 0.01, [0.01])
+    assert (own_outputs / "runs/own/other.csv").exists()
 
 
 def test_names_and_shapes_are_the_same_in_help_and_documents(capsys) -> None:

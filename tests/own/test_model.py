@@ -21,7 +21,7 @@ from leak_atlas.data.resident import resident
 from leak_atlas.engine import paths, store
 from leak_atlas.models import build
 from leak_atlas.models.own import OUTPUT, Own
-from leak_atlas.own import checks, weights
+from leak_atlas.own import checks, page, weights
 from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.recipe import (
     RMIA,
@@ -377,6 +377,56 @@ def test_what_is_no_state_dict_is_not_converted(mine: Callable[[str], ModuleType
         assert not Path(f"{name}.safetensors").exists()
 
 
+def test_weights_that_are_not_finite_are_not_converted(
+    mine: Callable[[str], ModuleType], capsys
+) -> None:
+    state = mine().Net().state_dict()
+    torch.save(state | {"out.bias": torch.full((10,), torch.nan)}, "nan.pt")
+    assert main(["model", "nan.pt"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "'out.bias' of nan.pt holds values that are NaN or infinite" in err
+    assert not Path("nan.safetensors").exists()
+
+
+def test_weights_and_a_test_part_that_was_drawn_are_refused(
+    mine: Callable[[str], ModuleType],
+) -> None:
+    """The model may be trained on what was drawn, so nobody knows who is a non-member."""
+    own = mine()
+    saved(own)
+    rng = np.random.default_rng(0)
+    x = rng.integers(256, size=(200, 8, 8), dtype=np.uint8)
+    y = np.arange(200) % 10
+    np.savez("drawn.npz", x=x, y=y)
+    np.savez("given.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
+    split = GivenSplit(100, test=40, population=20)
+    for name in ("drawn", "given"):
+        own_sets.add(name, Path(f"{name}.npz"))
+        setup = Setup(Data(name), split, own.Mine(), Schedule(1, 20), 1)
+        assert weights.audited_model("", name, setup)  # the example is trained on the train part
+        if name == "given":
+            assert weights.audited_model("mine.safetensors", name, setup)
+            continue
+        with pytest.raises(BadInput, match="drawn has no test part of its own: a fifth of it was"):
+            weights.audited_model("mine.safetensors", name, setup)
+    assert not list(store.listing())
+
+
+def test_scores_of_copies_of_the_page_do_not_overwrite_each_other(
+    own_outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = own_outputs / "runs"
+    monkeypatch.delenv("LEAK_ATLAS_FIGURES", raising=False)
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    assert page.scores_of_model("", "weights/a.safetensors") == folder / "own" / "a.csv"
+    monkeypatch.setenv("JPY_SESSION_NAME", "own/my_model_copy.py")
+    assert page.scores_of_model("", "a.safetensors") == folder / "own" / "my_model_copy.csv"
+    monkeypatch.setenv("LEAK_ATLAS_FIGURES", str(folder / "quick+lr=0.1" / "own" / "copy"))
+    assert page.scores_of_model("", "") == folder / "quick+lr=0.1" / "own" / "copy.csv"
+    assert page.scores_of_model("mine", "") == folder / "own" / "mine.csv"
+
+
 def test_weights_that_do_not_fit_are_one_line(mine: Callable[[str], ModuleType]) -> None:
     own = mine()
     state = own.Net().state_dict()
@@ -547,14 +597,15 @@ def test_a_user_in_an_empty_folder_audits_a_model(mine, own_outputs: Path, capsy
     small = {"data": "my-set", "weights": "mine.safetensors", "epochs": 2}
     done = batch(**small, pool=600, test=140, population=40, shadow_networks=6, probe_pairs=2)
     assert done == 0, capsys.readouterr().err
-    scores = pd.read_csv(own_outputs / "runs" / "own" / "audit_my_model.csv")
+    (html,) = (own_outputs / "runs").rglob("audit_my_model.html")
+    scores = pd.read_csv(html.with_suffix(".csv"))
     assert len(scores) == 200
     assert scores["member"].sum() == 100
     assert "LiRA online" in scores
     assert 0.3 < audit.auc(scores["loss"], scores["member"]) < 0.7  # it was never trained
-    (page,) = (own_outputs / "runs").rglob("audit_my_model.html")
-    assert "pool: 100, not 600" in page.read_text()
-    assert "Is this the test accuracy that you know?" in page.read_text()
+    assert paths.shown(html.with_suffix(".csv")) in html.read_text()
+    assert "pool: 100, not 600" in html.read_text()
+    assert "Is this the test accuracy that you know?" in html.read_text()
     frame = pd.DataFrame(rng.normal(size=(120, 7)).round(3)).assign(label=["no", "yes"] * 60)
     frame.to_csv("mine.csv", index=False)
     own_sets.add("my-table", Path("mine.csv"))

@@ -17,8 +17,8 @@ NESTED = "state_dict", "model_state_dict", "model", "net", "weights"  # names of
 def convert(checkpoint: Path, out: Path | None = None) -> str:
     """Writes `out` (by default the checkpoint's name, ending in .safetensors) and describes it.
 
-    Nothing in the checkpoint is run. Raises BadInput if it holds more than tensors, or if `out`
-    exists.
+    Nothing in the checkpoint is run. Raises BadInput if it holds more than tensors, or numbers that
+    are not finite, or if `out` exists.
     """
     import torch
     from safetensors.torch import save
@@ -36,6 +36,12 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
             f"{file} holds more than tensors, or is damaged, and is not read; where the model is, "
             "write torch.save(net.state_dict(), ...)"
         ) from error
+    infinite = [name for name in weights if not weights[name].double().isfinite().all()]
+    if infinite:
+        raise BadInput(
+            f"'{infinite[0]}' of {file} holds values that are NaN or infinite, so no audit takes it; "
+            "save the model before its training diverges"
+        )
     with files.atomic_write(out) as partial:
         partial.write_bytes(blob)
     numbers = sum(tensor.numel() for tensor in weights.values())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import special, stats
 
 from leak_atlas import BadInput, audit
 from leak_atlas.attacks.signals import log_confidence
@@ -19,7 +19,8 @@ from leak_atlas.own.attacks import THRESHOLDS
 from leak_atlas.own.logits import Logits
 from leak_atlas.recipe import ImportedModel
 
-# Probability that one warning, of `member` or of `in_shadow`, is given where nothing leaks.
+# Probability that one warning, of `member` or of `in_shadow`, is given where nothing leaks. Those
+# of `in_shadow`, inverted or in another order, are two.
 RISK = 0.005
 # Standard errors above agreement by chance up to which predictions say nothing of labels.
 BY_CHANCE = 3.0
@@ -78,11 +79,11 @@ def warnings(arrays: Logits, scores: Mapping[str, FloatArray]) -> tuple[str, ...
     """What looks swapped, a line each, which names the likely mistake; none: nothing does.
 
     `scores (N,)` of each attack, NaN: not scored. Where nothing leaks a warning is given with a
-    probability of at most 2 `RISK`, however many attacks and shadow models there are.
+    probability of at most 3 `RISK`, however many attacks and shadow models there are.
     """
     if wrong := _labels(arrays):  # all else would follow from it
         return wrong
-    swapped = _in_shadow(arrays)
+    swapped = _in_shadow(arrays) or _rows(arrays)
     oriented = [name for name in scores if name not in UNORIENTED]
     if swapped:
         oriented = [name for name in oriented if name in UNAWARE]
@@ -92,6 +93,9 @@ def warnings(arrays: Logits, scores: Mapping[str, FloatArray]) -> tuple[str, ...
 def _labels(arrays: Logits) -> tuple[str, ...]:
     """Warnings where models predict the labels no better than by chance, and worse than the largest
     class.
+
+    Labels in another order look like that, and so does a population that cannot be predicted: a
+    model that memorised random labels is no better on it.
     """
     lines: dict[str, str] = {}
     for array, name in LABELS_OF.items():
@@ -99,21 +103,30 @@ def _labels(arrays: Logits) -> tuple[str, ...]:
             continue
         logits = arrays.given[array]
         labels = arrays.given[name]
-        classes = logits.shape[-1]
         models = logits if array.endswith("shadows") else logits[None]
         guesses = first_query(models).argmax(axis=-1)
-        shares = np.bincount(labels, minlength=classes) / labels.size
-        guessed = np.bincount(guesses.ravel(), minlength=classes) / guesses.size
-        chance = float(shares @ guessed)
-        error = np.sqrt(chance * (1 - chance) / labels.size)
         right = float(np.mean(guesses == labels))
-        largest = shares.max()
-        if right < largest and right <= chance + BY_CHANCE * error:
+        largest = np.bincount(labels).max() / labels.size
+        if right < largest and _by_chance(guesses, labels):
+            whom = "samples outside their training sets" if name != "labels" else "the samples"
             lines[name] = (
-                f"`{name}` look shifted, or `{array}` is in another order: {100 * right:.1f} % "
-                f"are classified correctly, and the largest class has {100 * largest:.1f} %."
+                f"Models classify {whom} no better than by chance: {100 * right:.1f} % correctly in "
+                f"`{array}`, and the largest class has {100 * largest:.1f} %. If your data are "
+                f"learnable, `{name}` or `{array}` is shifted or in another order."
             )
     return tuple(lines.values())
+
+
+def _by_chance(guesses: NDArray, labels: NDArray) -> bool:
+    """Whether classes `(M, n)` that models predict agree with the labels `(n,)` no more often than
+    they would in another order.
+    """
+    classes = 1 + max(int(guesses.max()), int(labels.max()))
+    shares = np.bincount(labels, minlength=classes) / labels.size
+    guessed = np.bincount(guesses.ravel(), minlength=classes) / guesses.size
+    chance = float(shares @ guessed)
+    error = np.sqrt(chance * (1 - chance) / labels.size)
+    return bool(np.mean(guesses == labels) <= chance + BY_CHANCE * error)
 
 
 def _deviation(scores: FloatArray, inside: BoolArray) -> float:
@@ -132,13 +145,7 @@ def _in_shadow(arrays: Logits) -> tuple[str, ...]:
     """A warning where shadow models know the samples outside their training sets better than those
     inside.
     """
-    if arrays.shadows is None:
-        return ()
-    deviations = []
-    for logits, inside in zip(first_query(arrays.shadows), arrays.trained, strict=True):
-        if inside.any() and not inside.all():
-            confidence = log_confidence(logits, arrays.labels)
-            deviations.append(_deviation(confidence, inside))
+    deviations = _deviations(arrays)
     # However much the models depend on each other, the mean varies no more than each of them.
     if not deviations or special.ndtr(np.mean(deviations)) >= RISK:
         return ()
@@ -147,6 +154,65 @@ def _in_shadow(arrays: Logits) -> tuple[str, ...]:
         "`in_shadow` looks inverted: shadow models have a smaller loss on samples that they did "
         f"not train on (accuracy {known}). If yours is True where a model did not train, bring "
         "~in_shadow.",
+    )
+
+
+def _confidences(arrays: Logits) -> FloatArray:
+    """The shadow models' log confidence in each sample's label, `(M, N)`."""
+    confidences = np.empty(arrays.trained.shape)
+    for place, logits in enumerate(arrays.given.get("shadows", ())):
+        confidences[place] = log_confidence(first_query(logits[None])[0], arrays.labels)
+    return confidences
+
+
+def _deviations(arrays: Logits) -> list[float]:
+    """`_deviation` of each shadow model's confidence, where it trained on some samples and not on
+    all.
+    """
+    deviations = []
+    for confidence, inside in zip(_confidences(arrays), arrays.trained, strict=True):
+        if inside.any() and not inside.all():
+            deviations.append(_deviation(confidence, inside))
+    return deviations
+
+
+def _matches(arrays: Logits) -> FloatArray:
+    """How well each row of `in_shadow` fits each shadow model, `(M, M)`: what `_deviation` gives of
+    model m's confidence, with the samples of row r as members. 0: the row has but one side.
+
+    All models know easy samples well, so the mean over the models is subtracted from each sample's
+    confidence. Where a model did not train on the samples of a row, the deviation is normal.
+    """
+    confidences = _confidences(arrays)
+    ranks = stats.rankdata(confidences - confidences.mean(axis=0), axis=1)
+    samples = len(arrays.labels)
+    members = arrays.trained.sum(axis=1)
+    errors = np.sqrt(members * (samples - members) * (samples + 1) / 12)
+    excess = (ranks - (samples + 1) / 2) @ arrays.trained.T
+    return np.asarray(excess / np.where(errors > 0, errors, np.inf))
+
+
+def _rows(arrays: Logits) -> tuple[str, ...]:
+    """A warning where shadow models know the samples of another row of `in_shadow` clearly better
+    than those of their own row: two models at least, as a row that is in another place takes the
+    place of a second one.
+    """
+    if arrays.models < 2:
+        return ()
+    matches = _matches(arrays)
+    own = matches.diagonal().copy()
+    np.fill_diagonal(matches, -np.inf)
+    others = matches.max(axis=1)
+    border = -special.ndtri(RISK / matches.size)
+    misplaced = np.flatnonzero((others > border) & (others - own > border))
+    if len(misplaced) < 2:
+        return ()
+    first = misplaced[0]
+    row = matches[first].argmax()
+    return (
+        f"`in_shadow` has rows in another order than `shadows`: shadows[{first}] has a smaller loss "
+        f"on the samples of row {row} than on those of row {first}, its own, and so have "
+        f"{len(misplaced)} of {arrays.models} models on other rows. Row m belongs to shadows[m].",
     )
 
 
@@ -181,10 +247,57 @@ def _member(arrays: Logits, scores: Mapping[str, FloatArray]) -> tuple[str, ...]
 # ---------------------------------------------------------------- unlike models
 
 
-def odd_shadows(arrays: Logits) -> list[str]:
-    """What is odd about the shadow models, a warning each."""
-    lines = [unlike_shadows(arrays), telling_count(arrays)]
+def odd_models(arrays: Logits) -> list[str]:
+    """What is odd about the target and the shadow models, a warning each."""
+    lines = [
+        guessing_target(arrays),
+        unaware_shadows(arrays),
+        unlike_shadows(arrays),
+        telling_count(arrays),
+    ]
     return [line for line in lines if line]
+
+
+def guessing_target(arrays: Logits) -> str:
+    """A warning where the target classifies neither its members nor the others better than by
+    chance; "": it does.
+    """
+    guesses = first_query(arrays.target[None])[0].argmax(axis=-1)
+    for side in (arrays.member, ~arrays.member):
+        if not _by_chance(guesses[None, side], arrays.labels[side]):
+            return ""
+    return (
+        "Warning: The target classifies neither members nor non-members better than by chance. If "
+        "it was trained, `labels` or `target` is in another order."
+    )
+
+
+def unaware_shadows(arrays: Logits) -> str:
+    """A warning where the target's confidence identifies its members, and no shadow model's
+    confidence identifies the samples of its row; "": it does.
+
+    Columns of `in_shadow` in another order look like that, and so do shadow models that were
+    trained too little. So the attacks that need no shadow models still count.
+    """
+    deviations = _deviations(arrays)
+    if len(deviations) < 2:
+        return ""
+    target = first_query(arrays.target[None])[0]
+    of_target = _deviation(log_confidence(target, arrays.labels), arrays.member)
+    together = np.sqrt(len(deviations))  # of a mean over models, in its standard errors
+    if of_target < BY_CHANCE or of_target * together < 3 * BY_CHANCE:
+        return ""  # not clear enough to expect a deviation of the shadow models
+    if np.mean(deviations) > of_target / 2:
+        return ""
+    # This one is more powerful, except where the rows are alike.
+    if _matches(arrays).diagonal().sum() / together > BY_CHANCE:
+        return ""
+    return (
+        "Warning: The target's loss identifies its members, and no shadow model's loss identifies "
+        "the samples that it trained on by `in_shadow`. Either samples in `in_shadow` are in "
+        "another order than in `shadows`, or the shadow models were trained much less than the "
+        "target. Attacks by shadow models say nothing here."
+    )
 
 
 def unlike_shadows(arrays: Logits) -> str:

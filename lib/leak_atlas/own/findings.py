@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leak_atlas import audit
+from leak_atlas import BadInput, audit
 from leak_atlas.audit import (
     BoolArray,
     Estimate,
@@ -46,17 +46,27 @@ class Said(str):
     __repr__ = str.__str__
 
 
+V = TypeVar("V")
+
+
+class ByAttack(dict[str, V]):
+    """What belongs to each attack, by its name."""
+
+    def __missing__(self, name: str) -> V:
+        raise BadInput(f"no attack '{name}' was run; these were: {', '.join(self)}")
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """Scores `(N,)` of each attack, larger = more likely member, NaN: not scored; and what follows
     from them.
 
-    `notes` say which attacks the arrays do not allow, and what is odd about the shadow models;
+    `notes` say which attacks the arrays do not allow, and what is odd about the models;
     `warnings` what looks swapped in the arrays (`checks`): while there is one there is no verdict.
     """
 
     arrays: Logits
-    scores: dict[str, FloatArray]
+    scores: Mapping[str, FloatArray]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -78,18 +88,20 @@ class Result:
     # ------------------------------------------------------------ rates
 
     @cached_property
-    def auc(self) -> dict[str, Estimate]:
+    def auc(self) -> ByAttack[Estimate]:
         """The AUC of each attack, its interval over samples."""
-        return {name: audit.auc_interval(*self._judged(name)) for name in self.scores}
+        areas = {name: audit.auc_interval(*self._judged(name)) for name in self.scores}
+        return ByAttack(areas)
 
     @property
     def best(self) -> str:
         """The attack with the largest AUC."""
         return _ranked(self.auc)[0]
 
-    def tpr(self, fpr: float = FPR) -> dict[str, Estimate]:
+    def tpr(self, fpr: float = FPR) -> ByAttack[Estimate]:
         """The TPR of each attack at an FPR, over the samples that it scored (`audit.tpr_at_fpr`)."""
-        return {name: audit.tpr_at_fpr(*self._judged(name), fpr) for name in self.scores}
+        rates = {name: audit.tpr_at_fpr(*self._judged(name), fpr) for name in self.scores}
+        return ByAttack(rates)
 
     def strongest(self, fpr: float = FPR) -> str:
         """The attack with the largest TPR at an FPR."""
@@ -191,7 +203,7 @@ class Result:
         """In a few sentences: does the target leak, whom does an attack find, and what can be
         resolved?
 
-        None is given where the arrays look swapped: then the sentences are the `warnings`.
+        None is given where an input looks wrong: then the sentences are the `warnings`.
         """
         if self.warnings:
             return " ".join(["No verdict.", *self.warnings])
@@ -236,7 +248,7 @@ class Result:
         """
         lead = self.verdict(fpr)
         if self.warnings:
-            lead = "No verdict: the arrays look swapped."
+            lead = "No verdict: an input looks wrong."
         known = []
         for who, shares in checks.accuracies(self.arrays).items():
             known.append(f"{who} {checks.in_words(shares)}")
@@ -290,7 +302,7 @@ class Result:
             "member": self.arrays.member,
             "found_by": self.found_by(fpr),
         }
-        frame = pd.DataFrame(columns | self.scores, self.arrays.places)
+        frame = pd.DataFrame(columns | dict(self.scores), self.arrays.places)
         summary = json.dumps(self.summary(fpr, rates, **settings), indent=1, allow_nan=False)
         files.make_folder(path.parent, "LEAK_ATLAS_OUTPUTS moves it")
         files.write_text(path, frame.rename_axis("index").to_csv())
@@ -316,6 +328,6 @@ def attack(arrays: Logits) -> Result:
     """The result of every attack that the arrays allow, with notes and warnings."""
     scores, notes = attacks.run(arrays.judged())
     warnings = checks.warnings(arrays, scores)
-    if not warnings:  # a swap would explain what is odd about the shadow models
-        notes = checks.odd_shadows(arrays) + notes
-    return Result(arrays, scores, tuple(notes), warnings)
+    if not warnings:  # a swap would explain what is odd about the models
+        notes = checks.odd_models(arrays) + notes
+    return Result(arrays, ByAttack(scores), tuple(notes), warnings)

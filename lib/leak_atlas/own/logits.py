@@ -6,11 +6,14 @@ population. `(N, A, C)` of A queries a sample, the plain one first, may stand fo
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +26,7 @@ from leak_atlas.data import sources
 from leak_atlas.data.designs import Role, in_pool
 from leak_atlas.engine import files, paths
 from leak_atlas.engine.compute import Arrays
+from leak_atlas.own.weights import PICKLES
 
 
 class Array(NamedTuple):
@@ -75,11 +79,18 @@ ARRAYS = {
     ),
 }
 NEEDED = ("target", "labels", "member")
-TYPES = {  # numpy's letters of the types that a kind of array may have
-    "logits": ("f", "logits are floating point"),
-    "labels": ("iu", "labels are whole numbers"),
-    "flags": ("b", "it takes Booleans: .astype(bool)"),
+FROM_ONE_HOT = ".argmax(1) of one-hot rows"
+# Of each kind of array: numpy's letters of the types that it may have, the type of most, and what
+# to do about others.
+TYPES = {
+    "logits": ("f", "float", "logits are floating point: .astype(float)"),
+    "labels": ("iu", "int", f"labels are whole numbers: .astype(int), or {FROM_ONE_HOT}"),
+    "flags": ("b", "bool", "it takes Booleans: .astype(bool)"),
 }
+SAVE = "np.savez('mine.npz', target=…, labels=…, member=…)"
+NPY = b"\x93NUMPY"  # with which a file of one array begins
+TAKEN = ("index", "glossary")  # pages that stand beside the reports
+TAKEN_ENDS = (".run", ".claims")  # of files that stand beside a report
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +217,11 @@ def _check_names(names: Collection[str]) -> None:
 
 def _check_there(name: str, by: str, names: Collection[str]) -> None:
     if name not in names:
+        unknown = [other for other in names if other not in ARRAYS]
+        close = get_close_matches(name, unknown, n=1)
+        hint = f"; did you mean it by '{close[0]}'?" if close else ""
         raise BadInput(
-            f"{name} is missing, which {by} needs: {ARRAYS[name].shape} {ARRAYS[name].holds}"
+            f"{name} is missing, which {by} needs: {ARRAYS[name].shape} {ARRAYS[name].holds}{hint}"
         )
 
 
@@ -229,12 +243,14 @@ def _lengths(given: Mapping[str, NDArray]) -> dict[str, tuple[int, ...]]:
 def _check(name: str, array: NDArray, lengths: Mapping[str, tuple[int, ...]]) -> None:
     """Raises BadInput if an array is of another type, shape or range than `ARRAYS` says."""
     axes, _, kind, _ = ARRAYS[name]
-    types, remedy = TYPES[kind]
-    if array.dtype.kind not in types:
-        raise BadInput(f"{name} holds {array.dtype}; {remedy}")
+    letters, _, _ = TYPES[kind]
+    if array.dtype.kind not in letters:
+        raise BadInput(_of_another_type(name, array))
     shape = tuple(length for axis in axes for length in lengths[axis])
     if array.shape != shape:
-        raise BadInput(f"{name} has shape {array.shape}; {shape} is expected")
+        one_hot = kind == "labels" and array.shape == shape + lengths["C"][-1:]
+        remedy = f": {FROM_ONE_HOT}" if one_hot else ""
+        raise BadInput(f"{name} has shape {array.shape}; {shape} is expected{remedy}")
     if not array.size:
         raise BadInput(f"{name} has shape {array.shape}: it is empty")
     classes = lengths["C"][-1]
@@ -245,6 +261,19 @@ def _check(name: str, array: NDArray, lengths: Mapping[str, tuple[int, ...]]) ->
         )
     if kind == "logits":
         _check_logits(name, array)
+
+
+def _of_another_type(name: str, array: NDArray) -> str:
+    """What is wrong with an array whose type is not that of its kind, and what to do."""
+    axes, _, kind, _ = ARRAYS[name]
+    _, usual, remedy = TYPES[kind]
+    if array.dtype.kind == "O":
+        return f"{name} is an array of objects: np.asarray({name}, {usual})"
+    is_binary = array.dtype.kind in "iuf" and np.isin(array, (0, 1)).all()
+    if kind == "flags" and not is_binary:  # indices, or 1 and 2: .astype(bool) would be wrong
+        models = " and each of the M models" if "M" in axes else ""
+        remedy = f"it takes True or False for each of the N samples{models}"
+    return f"{name} holds {array.dtype}; {remedy}"
 
 
 def _check_logits(name: str, logits: NDArray) -> None:
@@ -273,11 +302,25 @@ def rows(arrays: Logits) -> list[dict[str, str]]:
 
 def read(path: Path) -> Logits:
     """The arrays of an .npz, of which none is unpickled. Raises BadInput, which names the file."""
+    _check_file(files.require_file(path))
     arrays = sources.npz(path)
     try:
         return checked(arrays)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
+
+
+def _check_file(path: Path) -> None:
+    """Raises BadInput if a file is of another kind that users save arrays in."""
+    with path.open("rb") as file:
+        if file.read(len(NPY)) == NPY:
+            raise BadInput(f"{path} holds one array; save all by name: {SAVE}")
+    names = []
+    if zipfile.is_zipfile(path):
+        with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+    if path.suffix in PICKLES or any(name.endswith("/data.pkl") for name in names):
+        raise BadInput(f"{path} is a PyTorch file or a pickle; save the arrays by name: {SAVE}")
 
 
 def save(path: Path, arrays: Logits) -> None:
@@ -286,13 +329,26 @@ def save(path: Path, arrays: Logits) -> None:
         np.savez_compressed(file, allow_pickle=False, **arrays.given)
 
 
-def place(name: str) -> Path:
+def place(name: str, file: str | Path = "") -> Path:
     """The CSV of the report of this name; its page and notebook lie beside it. Raises BadInput if
-    no report can have the name.
+    no report can have the name, or if the report of this name is of another file than `file`.
     """
-    if not name or name.startswith(".") or "/" in name or name == "index":
+    if (
+        not name
+        or name.startswith(".")
+        or "/" in name
+        or name in TAKEN
+        or name.endswith(TAKEN_ENDS)
+    ):
         raise BadInput(f"a report cannot be named '{name}': give another --name")
-    return paths.runs("own") / f"{name}.csv"
+    page = paths.runs("own") / name
+    numbers = page.with_name(f"{name}.json")
+    if file and numbers.exists():
+        known = files.read_json(numbers, dict[str, Any]).get("settings", {}).get("file", "")
+        # An earlier version wrote the name of the file without its folder.
+        if Path(known).is_absolute() and Path(known) != Path(file).resolve():
+            raise BadInput(f"{paths.shown(page)} is the report of {known}: give another --name")
+    return page.with_name(f"{name}.csv")
 
 
 # ---------------------------------------------------------------- from the library's own networks

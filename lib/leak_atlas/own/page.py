@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,6 +30,7 @@ from leak_atlas.recipe import (
     ImportedModel,
     Learnability,
     Magnitude,
+    Pair,
     Population,
     Schedule,
     Setup,
@@ -37,6 +39,7 @@ from leak_atlas.recipe import (
     self_audit,
 )
 
+SESSION = "JPY_SESSION_NAME"  # Jupyter's variable: the path of the notebook that a kernel runs
 MEASURES = ("euclidean", "direction")  # of the distance between features
 
 
@@ -50,10 +53,24 @@ def source(target: State) -> str:
 def audit_file(file: str, name: str, fpr: float, rates: Sequence[float]) -> findings.Result:
     """The audit of an .npz ("": of an example, trained here), and its files in outputs/runs/own."""
     arrays = logits.read(Path(file)) if file else logits.example()
+    place = logits.place(name or Path(file).stem or "example", file)
     result = findings.attack(arrays)
-    place = logits.place(name or Path(file).stem or "example")
-    result.save(place, fpr, rates, file=Path(file).name or "example")
+    result.save(place, fpr, rates, file=str(Path(file).resolve()) if file else "example")
     return result
+
+
+def scores_of_model(name: str, weights: str) -> Path:
+    """Where the CSV of a model's scores is written: under `name` in outputs/runs/own, or, where
+    that is "", beside the page of this run.
+
+    In JupyterLab there is no page: then the CSV has the name of the notebook, elsewhere that of the
+    file of weights. So copies of a notebook do not overwrite each other's.
+    """
+    page = os.environ.get("LEAK_ATLAS_FIGURES", "")
+    if page and not name:
+        return Path(f"{page}.csv")
+    notebook = Path(os.environ.get(SESSION, "")).stem
+    return logits.place(name or notebook or Path(weights).stem or "example")
 
 
 @dataclass(frozen=True)
@@ -90,8 +107,10 @@ class ModelStudy:
     def steps(self, target: State) -> dict[str, Any]:
         """What is trained and read, by name: what `lab.realize` takes."""
         models = Population((target, *self.setup.trained().states[1:]))
-        halves = Halves(self.sizes.pool, self.sizes.test, self.seed)
-        pairs = replace(self.setup, design=halves, models=self.pairs).pairs()
+        pairs: Sequence[Pair] = ()
+        if self.pairs:
+            halves = Halves(self.sizes.pool, self.sizes.test, self.seed)
+            pairs = replace(self.setup, design=halves, models=self.pairs).pairs()
         criteria = {"learnability": Learnability(), "|weight|": Magnitude()}
         return {
             "signals": models.signals(),

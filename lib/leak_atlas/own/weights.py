@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import files
-from leak_atlas.recipe import ImportedModel, Setup, State, model_seed
+from leak_atlas.recipe import ImportedModel, Setup, State, model_seed, registry
 from leak_atlas.recipe.steps import readable
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def audited_model(weights: str, data: str, setup: Setup) -> State:
     is trained here.
 
     Raises BadInput if a file is given and no data set, for then nobody knows what the model was
-    trained on.
+    trained on; and if the test part of that set was drawn here, for the model may be trained on it.
     """
     if not weights:
         refuse_misfits(setup)
@@ -33,6 +33,14 @@ def audited_model(weights: str, data: str, setup: Setup) -> State:
         raise BadInput(
             f"{weights} was trained on data of yours: name them, data = 'my-set'; "
             f"{typed('leak-atlas data add my-set PATH')} adds them"
+        )
+    from leak_atlas.data.own import has_test_part
+
+    if not has_test_part(registry.find(data)):
+        raise BadInput(
+            f"{data} has no test part of its own: a fifth of it was drawn. If your model was "
+            "trained on all samples, none is a non-member. Add the set with train/ and test/, or as "
+            "an .npz with x_train, y_train, x_test, y_test"
         )
     return import_model(weights, setup)
 
