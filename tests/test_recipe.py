@@ -76,7 +76,7 @@ def test_numbers_are_coerced_to_their_declared_type_before_the_key() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Schedule(lr="1e-3"), "write 1.0e-3"),  # type: ignore[arg-type]
+        (lambda: Schedule(lr="1e-3"), "as in 1.0e-3"),  # type: ignore[arg-type]
         (lambda: Schedule(epochs=1.5), "takes int"),  # type: ignore[arg-type]
         (lambda: Model("resnet81"), "resnet18"),  # type: ignore[arg-type]
         (lambda: Data("fashion-mnist-smal"), "fashion-mnist-small"),

@@ -1,7 +1,7 @@
 """Leak Atlas: where does membership leak?
 
-Importing it sets the processor instructions that all libraries use. Here are also `BadInput` and the
-functions that write messages. ARCHITECTURE.md lists the packages.
+Importing it sets the processor instructions that all libraries use. Here are also `BadInput` and
+the functions that write messages. ARCHITECTURE.md lists the packages.
 """
 
 import os

@@ -167,7 +167,7 @@ def report(profile: str) -> None:
     contents.refresh(docs / "findings.md", contents.results_table(paths.reports()))
     profiles = [each for each in contents.published(paths.reports()) if "+" not in each["profile"]]
     contents.refresh(docs / "printed_numbers.md", printed.gathered(profiles, paths.reports()))
-    print("docs/findings.md and docs/printed_numbers.md list it")
+    print("docs/findings.md and docs/printed_numbers.md are refreshed")
 
 
 @commands.command()

@@ -51,9 +51,10 @@ def prune(
 
     Scores are `scores`, by default magnitudes. Exactly round(sparsity n) weights are chosen: of all
     n scored weights together, or of each tensor's n (scope `layer`). `largest` chooses those with
-    the largest scores instead. Weights that were pruned `before` are chosen first, and count. `part` limits the removal to some of the weights so
-    chosen: those of norms, which have one dimension, or all others. Untouched tensors are not
-    copied. Raises BadInput as `leak_atlas.engine.selection.highest`.
+    the largest scores instead. Weights that were pruned `before` are chosen first, and count.
+    `part` limits the removal to some of the weights so chosen: those of norms, which have one
+    dimension, or all others. Untouched tensors are not copied. Raises BadInput as
+    `leak_atlas.engine.selection.highest`.
     """
     importance = dict(magnitudes(state) if scores is None else scores)
     first = LARGEST if largest else -LARGEST  # chosen before all else

@@ -26,8 +26,9 @@
 # 2. *Shuffled gradients* within each layer show the correlation that comes from layers
 #    and from the sizes of weights. The second figure shows them next to the correlation of the
 #    first claim; the rule of that claim does not subtract them.
-# 3. *Divergence alone*: the updates push the outputs back, but do not fit the members. It decides
-#    whether the scores correlate only because the updates of both fit the members.
+# 3. *Divergence alone*: the updates push the outputs on other samples back to those of the
+#    untrained network, and do not fit the members. It decides whether the scores correlate only
+#    because the updates of both fit the members.
 #
 # A further claim compares how much ResNet and ViT leak, by the AUC of LiRA.
 
@@ -149,8 +150,10 @@ claims = report.claims(
     ),
     report.Claim(
         "divergence_correlates",
-        "Learnability and the divergence alone correlate by more than .9 over main weights",
-        fails="Learnability and the divergence alone correlate by less than .9 over main weights",
+        "The learnability score and a score of the divergence alone correlate by more than .9 over "
+        "main weights",
+        fails="The learnability score and a score of the divergence alone correlate by less than "
+        ".9 over main weights",
         quantity="Pearson's correlation over main weights of learnability and a vulnerability "
         f"score whose updates do not fit the members, {lower}",
         above=0.9,

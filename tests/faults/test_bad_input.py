@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_one_is_named(
 
 PARAMETERS = [
     # a number of another kind, or outside its range
-    ("lr: 1e-3", "write 1.0e-3"),
+    ("lr: 1e-3", "as in 1.0e-3"),
     ("lr: .nan", "lr takes"),
     ("lr: -0.1", "Schedule.lr takes 0 or more"),
     ("epochs: -1", "Schedule.epochs takes 1 or more"),

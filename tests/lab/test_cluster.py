@@ -432,9 +432,11 @@ def test_the_next_preview_knows_how_long_such_steps_took_on_this_device() -> Non
     assert pricing()(other) == pytest.approx(2.0, abs=0.05)
 
 
-def test_jobs_too_short_to_have_a_pace_change_no_price() -> None:
+def test_short_jobs_are_the_price_of_such_steps_alone() -> None:
     paths.store().mkdir(parents=True)
     train = pool(1)[0]
-    before = pricing()(train)
+    other = Setup(DATA, RandomHalves(80, test=40), Model("resnet10", width=4), Schedule(2, 32), 1)
+    before = pricing()(other.trained()[0])
     remember([([train], "cpu", 0.9)] * 5)
-    assert pricing()(train) == before
+    assert pricing()(train) == pytest.approx(0.9, abs=0.05)
+    assert pricing()(other.trained()[0]) == before

@@ -52,7 +52,7 @@ def test_parts_of_a_ranking_are_even_and_keep_each_targets_own_members() -> None
             own = (by["score"][10:50] // 15).astype(int) == number
             assert np.array_equal(part[target]["scores"][0], scored["scores"][target, own])
             assert np.array_equal(part[target]["member"][0], scored["member"][target, own])
-    with pytest.raises(ValueError, match="does not know"):
+    with pytest.raises(ValueError, match="not among the known ones"):
         split_by_ranking(scored, ranking(np.zeros(30)), 2)
 
 

@@ -27,7 +27,7 @@ def test_visits_of_members_are_those_of_the_training(order: str) -> None:
             counts[places(window, score, torch.tensor(labels[inside]), epoch)] += 1
         assert np.array_equal(own[inside], counts)
         assert 0 in counts
-    with pytest.raises(ValueError, match="does not know"):
+    with pytest.raises(ValueError, match="not among the known ones"):
         window_visits(scored, ranking, {"labels": labels[:9], "index": index[:9]}, window, epochs)
 
 

@@ -70,7 +70,7 @@ def test_what_is_swapped_is_named_and_gives_no_verdict(
     assert summary["warnings"] == [*result.warnings]
 
 
-def paired(arrays: Arrays, seen: np.ndarray, leak: float, seed: int = 0) -> Arrays:
+def paired(arrays: Arrays, seen: np.ndarray, leak: float | np.ndarray, seed: int = 0) -> Arrays:
     """The arrays with other shadow models, which trained on the samples `seen (M, N)`."""
     hardness = np.random.default_rng(seed).normal(3, 1, seen.shape[1])
     noise = np.random.default_rng(seed + 1).normal(0, 0.5, seen.shape)
@@ -119,9 +119,22 @@ def test_rows_in_their_own_order_are_not_warned_of(leak: float, models: int, pai
     assert len(warned) <= 1
 
 
-def test_shadow_models_of_one_training_set_have_no_order() -> None:
-    arrays = simulated(1.0, models=8)
-    seen = np.repeat(arrays["in_shadow"][:1], 8, axis=0)
+def test_one_model_that_overfits_most_leaves_the_rows_of_the_others_in_order() -> None:
+    """Its complement row fits the others better than their own, as they are compared with it."""
+    for seed in range(20):
+        arrays = simulated(1.0, n=2000, models=4, seed=seed)
+        seen = arrays["in_shadow"]
+        seen[1::2] = ~seen[::2]
+        leak = np.array([[3.0], [0.0], [0.0], [0.0]])
+        result = checks.warnings(logits.checked(paired(arrays, seen, leak, seed)), {})
+        assert not any("another order" in line for line in result)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.05])
+def test_shadow_models_of_one_training_set_have_no_order(share: float) -> None:
+    arrays = simulated(1.0, n=4000, models=8)
+    row = np.random.default_rng(0).random((1, 4000)) < share
+    seen = np.repeat(row, 8, axis=0)
     result = own.audit(paired(arrays, seen, leak=1.0))
     assert not result.warnings
     assert not any("by `in_shadow`" in note for note in result.notes)

@@ -385,7 +385,7 @@ def test_weights_that_are_not_finite_are_not_converted(
     assert main(["model", "nan.pt"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1
-    assert "'out.bias' of nan.pt holds values that are NaN or infinite" in err
+    assert "'out.bias' of nan.pt holds NaN or infinite values" in err
     assert not Path("nan.safetensors").exists()
 
 

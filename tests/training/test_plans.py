@@ -11,13 +11,13 @@ from leak_atlas import BadInput
 from leak_atlas.data import augmentation
 from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net, build
-from leak_atlas.recipe import RMR, Augment, Model, RelaxLoss, Schedule
+from leak_atlas.recipe import RMR, Augment, CrossEntropy, Model, RelaxLoss, Schedule
 from leak_atlas.training import graph, loop
 from leak_atlas.training.graph import Replay
 from leak_atlas.training.loop import Diverged, Training, Trajectory, fit, fit_many, training
 from leak_atlas.training.schedule import rate
 from leak_atlas.training.update import Batch, Update
-from tests.training.small import MEMBERS, equal, masks, rehearsing, same, trained, values
+from tests.training.small import MEMBERS, begun, equal, masks, rehearsing, same, trained, values
 
 SCHEDULES = {
     "momentum": Schedule(3, batch=16, lr=0.05),
@@ -32,6 +32,21 @@ SCHEDULES = {
 def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that has checked no recording yet."""
     monkeypatch.setattr(graph, "_trusted", {}, raising=False)
+
+
+def test_a_recording_is_trusted_for_its_kind_of_step_alone(net: Net, data: Resident) -> None:
+    """Another objective, optimizer, SAM or precision is checked anew."""
+    plain = SCHEDULES["momentum"]
+    steps = [
+        begun(net, data, CrossEntropy(), plain),
+        begun(net, data, RelaxLoss(0.5), plain),
+        begun(net, data, CrossEntropy(), SCHEDULES["adam"]),
+        begun(net, data, CrossEntropy(), SCHEDULES["sharpness"]),
+        begun(net, data, CrossEntropy(), plain, precision="bf16"),
+    ]
+    kinds = {graph._kind(step) for step in steps}
+    assert len(kinds) == len(steps)
+    assert graph._kind(begun(net, data, CrossEntropy(), plain)) in kinds
 
 
 @pytest.mark.parametrize(("frozen", "precision"), [("parts", "bf16"), ("half", "fp32")])

@@ -36,8 +36,8 @@ def roc_band(scores: ArrayLike, member: ArrayLike) -> Roc:
 
     Of one target, each point is `tpr_at_fpr`: the interval is over samples, and counts the error of
     the threshold. Of several, each point is `tpr_mean`: every target has its own threshold for an
-    FPR, and the interval is over targets. Places are even on the linear scale and, from the resolution up, on
-    the logarithmic one. Shapes and errors as `auc`.
+    FPR, and the interval is over targets. Places are even on the linear scale and, from the
+    resolution up, on the logarithmic one. Shapes and errors as `auc`.
     """
     rows, inside, lead = checked(scores, member)
     if len(lead) > 1:

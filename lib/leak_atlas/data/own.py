@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -256,7 +257,11 @@ def _csv(path: Path, label: str) -> _Raw:
             f"the last) where there is no header; there is: {[*frame.columns][:5]}"
         ) from error
     if is_place and _has_header(frame, y):
-        raise BadInput(f"{path} has a header: give the column's name (--label {y.iloc[0]})")
+        name = str(y.iloc[0])
+        remedy = f"give the column's name (--label {shlex.quote(name)})"
+        if re.fullmatch(r"-?\d+", name):  # it would be read as a place again
+            remedy = f"rename the column '{name}' and give its name"
+        raise BadInput(f"{path} has a header: {remedy}")
     for name, values in frame.items():
         if pd.to_numeric(values, errors="coerce").isna().any():
             raise BadInput(f"column {str(name)!a} is not all numbers; fill it, or leave it out")
@@ -334,6 +339,8 @@ def _conversion(x: NDArray) -> str:
         of_unit = x.dtype.kind in "bf" and x.max() <= 1
         code = "(255 * x).round().astype('uint8')" if of_unit else "x.astype('uint8')"
     channels_first = x.ndim == 4 and x.shape[1] in (1, 3) and x.shape[3] not in (1, 3)
+    if x.ndim == 4 and not channels_first and x.shape[3] not in (1, 3):
+        return ""
     if channels_first:
         code += ".transpose(0, 2, 3, 1)"
     return f"; take {code}" if code != "x" else ""

@@ -162,7 +162,7 @@ def npz(path: Path) -> dict[str, NDArray]:
     require_file(path)
     arrays = {}
     name = ""
-    is_zip = True  # as long as nothing is read
+    is_zip = True  # an error before the first read says nothing of the form
     try:
         with path.open("rb") as file:
             is_zip = file.read(2) == b"PK"

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 from leak_atlas import BadInput, nearest
 
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d+")  # to YAML mostly a text
 MOST = {int: 2.0**53, float: sys.float_info.max}  # of these and below JSON keeps every digit
 
 
@@ -44,7 +45,7 @@ def shaped(value: Any, kind: Any, name: str) -> Any:
         return _one_of(value, inner, name)
     if origin is Literal:
         for choice in inner:
-            if type(value) is type(choice) and value == choice:
+            if isinstance(value, type(choice)) and not isinstance(value, bool) and value == choice:
                 return choice
         raise BadInput(f"{name} cannot be {value!r}{nearest(str(value), [*map(str, inner)])}")
     if origin in (list, tuple) and isinstance(value, list | tuple):
@@ -59,8 +60,8 @@ def shaped(value: Any, kind: Any, name: str) -> Any:
     if kind not in MOST and origin is None and isinstance(value, kind):
         return value
     wanted = getattr(kind, "__name__", str(kind))
-    of_yaml = kind in MOST and isinstance(value, str) and re.fullmatch(r"[+-]?\d+e[+-]?\d+", value)
-    hint = " (YAML reads 1e-3 as text; write 1.0e-3)" if of_yaml else ""
+    of_yaml = kind in MOST and isinstance(value, str) and NUMBER.fullmatch(value)
+    hint = " (YAML reads it as text; write a point and a sign, as in 1.0e-3)" if of_yaml else ""
     raise BadInput(f"{name} takes {wanted}, not {value!r}{hint}")
 
 

@@ -212,7 +212,7 @@ def _like(default: Any, value: Any, name: str) -> Any:
     try:
         return shaped(value, shape, name)
     except BadInput as error:
-        raise BadInput(f"{error}; such as {default!r}") from error
+        raise BadInput(f"{error}; the default is {default!r}") from error
 
 
 def declare(notebook: Notebook, given: Given) -> list[Step]:

@@ -20,9 +20,10 @@ FIRST = {"cpu": 3.5e-11, "cuda": 3e-12}
 JOB = 0.02  # seconds that any job costs
 FILE = "paces.json"  # in the store; older versions kept other numbers in seconds.json
 ENOUGH = 3  # jobs from which their median counts; fewer may be those that load torch and data
-# Seconds of a job below which its pace is that of Python, not of its operations: the pace of the
-# smallest networks would make everything else look ten times as expensive.
-LEAST = 1.0
+# Seconds from which the pace of jobs is that of their operations. Shorter ones mostly wait for
+# Python: their pace would make every other sort of step look ten times as expensive.
+LONG = 1.0
+LONG_JOBS = ", jobs of a second or more"  # after a device's name: these alone
 
 Paces = dict[str, dict[str, float]]
 
@@ -70,14 +71,15 @@ def _device(step: Step) -> str:
 
 def pricing() -> Callable[[Step], float]:
     """A function that gives the core-seconds of a step on this machine, at the pace of such steps;
-    where none was seen, at that of the others, and before any at the first guess."""
+    where none was seen, at that of all long jobs, and before any at the first guess."""
     seen = paces()
 
     def price(step: Step) -> float:
         device = _device(step)
         known = seen.get(device, {})
+        long = seen.get(device + LONG_JOBS, {})
         guess = FIRST["cpu" if device == "cpu" else "cuda"]
-        usual = median(known.values()) if known else guess
+        usual = median(long.values()) if long else guess
         return JOB + work(step) * known.get(_sort(step), usual)
 
     return price
@@ -99,9 +101,11 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     """Keeps for the next preview how long jobs took: their steps, their device, their seconds."""
     measured = defaultdict[tuple[str, str], list[float]](list)
     for steps, device, seconds in done:
-        operations = sum(map(work, steps))
-        if operations and seconds >= LEAST:
-            measured[device, _sort(steps[0])].append(seconds / operations)
+        if operations := sum(map(work, steps)):
+            pace = seconds / operations
+            measured[device, _sort(steps[0])].append(pace)
+            if seconds >= LONG:
+                measured[device + LONG_JOBS, _sort(steps[0])].append(pace)
     known = {sort: median(each) for sort, each in measured.items() if len(each) >= ENOUGH}
     if not known:
         return

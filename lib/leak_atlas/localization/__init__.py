@@ -17,5 +17,5 @@ def places_of(samples: NDArray, known: NDArray) -> NDArray:
     """The position of each of `samples` in the ascending `known`. ValueError if one is missing."""
     place = np.minimum(np.searchsorted(known, samples), len(known) - 1)
     if not np.array_equal(known[place], samples):
-        raise ValueError("the table does not know some of the samples")
+        raise ValueError("some samples are not among the known ones")
     return place

@@ -35,8 +35,8 @@ MEASURES = "euclidean", "direction", "length", "length difference", "aligned"
 
 
 def measured(results: Sequence[Arrays], measure: str = "euclidean") -> list[NDArray]:
-    """The values `(P, n)` of a measure in each result of a `Distance` step, for the samples that its
-    network `a` (M_all) trained on.
+    """The values `(P, n)` of a measure in each result of a `Distance` step, for the samples that
+    its network `a` (M_all) trained on.
 
     `measure` is one of `MEASURES`. "length" is the feature norm in M_h1, "length difference" the
     norm in M_all minus that in M_h1; "aligned" is of a `Similarity` step. Raises BadInput on an
@@ -290,8 +290,8 @@ def onset(
 def rotated(distances: Sequence[Arrays], similarities: Sequence[Arrays]) -> tuple[Halved, Halved]:
     """Euclidean distances after the best rotation and before it, as `read` returns them.
 
-    From the `Distance` and the `Similarity` step of each pair, of the samples to which no rotation was
-    fitted.
+    From the `Distance` and the `Similarity` step of each pair, of the samples to which no rotation
+    was fitted.
     """
     after = read(similarities, "aligned")
     before = []

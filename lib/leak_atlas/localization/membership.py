@@ -32,10 +32,11 @@ def membership_scores(
 ) -> FloatArray:
     """Membership scores of the j samples that the attacker does not know, `(P, j)`.
 
-    Of the P stages `net.names()`. `index (n,)` are samples of `data`, `member (n,)` says on which of
-    them the network trained, and `known (n,)` for which of them the attacker knows this, members and
-    non-members. All labels are known. It is an attack from within one model, because two trainings
-    share no coordinates in which shadow models' features could be compared with the target's.
+    Of the P stages `net.names()`. `index (n,)` are samples of `data`, `member (n,)` says on which
+    of them the network trained, and `known (n,)` for which of them the attacker knows this, members
+    and non-members. All labels are known. It is an attack from within one model, because two
+    trainings share no coordinates in which shadow models' features could be compared with the
+    target's.
 
     A sample is described by what does not depend on how units are numbered (`geometry`), in the
     whole map (wider ones projected to `dimensions`) and in its mean over pixels, and by its share

@@ -155,8 +155,9 @@ def generalisation_gaps(one: Trajectory) -> FloatArray:
 def jackknife(measure: Callable[..., Any], *trajectories: Trajectory, **options: Any) -> Any:
     """`measure(*trajectories, **options)`, a number or an array, as Estimates (`interval`).
 
-    Leaving out a group drops the scores on its networks; the other scores stay. The trajectories may be of one population or of
-    independent ones. Raises ValueError if they have different numbers of groups, or a single one.
+    Leaving out a group drops the scores on its networks; the other scores stay. The trajectories
+    may be of one population or of independent ones. Raises ValueError if they have different
+    numbers of groups, or a single one.
     """
     numbers = [_numbered(one.group) for one in trajectories]
     counts = {int(number.max()) + 1 for number in numbers}

@@ -1,7 +1,7 @@
 """Which samples end vulnerable: how well hardness, early attacks and other networks predict it.
 
-A sample's risk is its final advantage, TPR minus FPR (`trajectories.plane`). The attack uses none of
-the networks that judge a sample's hardness. There are E checkpoints and n samples.
+A sample's risk is its final advantage, TPR minus FPR (`trajectories.plane`). The attack uses none
+of the networks that judge a sample's hardness. There are E checkpoints and n samples.
 """
 
 from __future__ import annotations

@@ -234,11 +234,11 @@ def rise_within_strata(
     strata_by: Arrays,
     strata: int,
 ) -> FloatArray:
-    """Whether AUC rises with a ranking at nearly equal values of a second one, of each target `(T,)`.
+    """Whether AUC rises with a ranking at nearly equal values of a second one: `(T,)`, by target.
 
     A stratum is one of `strata` equal parts of `strata_by`, a ranking of the same samples. In each
-    we take the AUC in the upper half of `ranking` minus that in its lower half. The mean over
-    strata.
+    we take the AUC in the upper half of `ranking` minus that in its lower half. The result is the
+    mean over strata.
     """
     stratum = _part_of_each(strata_by, strata)
     upper = np.zeros(len(stratum), np.int_)
@@ -365,8 +365,8 @@ def _visits_in_class(
     window: Window,
     epochs: int,
 ) -> IntArray:
-    """The visits `(n,)` of one class; the window goes by rising score, and of equal scores the first
-    member comes first, as in training.
+    """The visits `(n,)` of one class; the window goes by rising score, and of equal scores the
+    first member comes first, as in training.
     """
     members = np.flatnonzero(member)
     members = members[np.argsort(score[members], kind="stable")]

@@ -99,8 +99,8 @@ def correlations(a: Arrays, b: Arrays, groups: Groups) -> dict[str, float]:
 def concentration(score: Arrays, share: float, by: Arrays | None = None) -> float:
     """The share of a score's sum that the `share` of the weights with the largest scores holds.
 
-    `by` chooses the weights by another score. A noisy score looks concentrated if it chooses its own
-    weights, so choose by a score from other batches.
+    `by` chooses the weights by another score. A noisy score looks concentrated if it chooses its
+    own weights, so choose by a score from other batches.
     """
     chosen = highest(score if by is None else by, share)
     held = total = 0.0

@@ -1,5 +1,5 @@
-"""Scores of single weights: sums over a few updates of one network (CWRF, eq. 2-4), SNIP, magnitude,
-change and random numbers.
+"""Scores of single weights: sums over a few updates of one network (CWRF, eq. 2-4), SNIP,
+magnitude, change and random numbers.
 """
 
 from __future__ import annotations

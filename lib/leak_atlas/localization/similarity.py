@@ -78,8 +78,8 @@ def _maps(
 
 
 def _moments(p: Tensor, q: Tensor) -> tuple[int, Tensor, Tensor, Tensor]:
-    """What a rotation is fitted to: the number of rows, the sums of p and of q `(c,)`, and the sum of
-    products q^T p `(c, c)`.
+    """What a rotation is fitted to: the number of rows, the sums of p and of q `(c,)`, and the sum
+    of products q^T p `(c, c)`.
     """
     p = p.flatten(0, 1)
     q = q.flatten(0, 1)

@@ -82,8 +82,8 @@ def build(
     convolutions are He normal over the fan-out, norms 1 and 0, linear layers torch's default. An
     ATM's linear layers are normal with 0.02. In `vit` and `transformer`, embeddings, positions and
     the class token are normal with 0.02, all else is torch's default. `init="xavier"` draws
-    convolutions and linear layers Xavier normal. Convolution weights are in channels_last; a user's module keeps its layout.
-    Raises BadInput if the recipe's numbers do not make a network.
+    convolutions and linear layers Xavier normal. Convolution weights are in channels_last; a user's
+    module keeps its layout. Raises BadInput if the recipe's numbers do not make a network.
     """
     with torch.random.fork_rng(devices=()):
         # torch.manual_seed would seed the accelerators too.

@@ -15,8 +15,8 @@ class InferenceNet(nn.Module):
     """Black-box membership inference net of Nasr et al. (2018), as the published codes build it.
 
     One branch for the posterior (C - 1024 - 512 - 64), one for the one-hot label (C - 128 - 64),
-    and one for both outputs together (128 - 512 - 256 - 128 - 64 - 1), with ReLU between layers. `width`
-    replaces the 1024; the others scale.
+    and one for both outputs together (128 - 512 - 256 - 128 - 64 - 1), with ReLU between layers.
+    `width` replaces the 1024; the others scale.
 
     The codes draw weights from N(0, 0.01), so that the signal shrinks in every layer: even on
     posteriors that are easy to separate, the network learns nothing in its first 20 to 300 steps,

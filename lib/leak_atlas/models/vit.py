@@ -3,9 +3,9 @@ Table 1 implies.
 
 Its shares of weights (attention and MLP 99.39 %, linear 0.54 %, norm 0.07 %) fit only with 100
 classes, depth 6, a last norm, and d channels with MLPs of m where 4 d + 2 m = 3,072. Of the three
-nets that fit, this is a widely used one for CIFAR: 512 channels, MLPs of 512, 8 heads of 64, patches of
-4 pixels. That one has dropout of 0.1. Here there is none, as in the other architectures of the
-weights paper.
+nets that fit, this is a widely used one for CIFAR: 512 channels, MLPs of 512, 8 heads of 64,
+patches of 4 pixels. That one has dropout of 0.1. Here there is none, as in the other architectures
+of the weights paper.
 """
 
 import torch

@@ -39,8 +39,8 @@ def convert(checkpoint: Path, out: Path | None = None) -> str:
     infinite = [name for name in weights if not weights[name].double().isfinite().all()]
     if infinite:
         raise BadInput(
-            f"'{infinite[0]}' of {file} holds values that are NaN or infinite, so no audit takes it; "
-            "save the model before its training diverges"
+            f"'{infinite[0]}' of {file} holds NaN or infinite values, so no audit takes it: leave "
+            "this tensor out, or save the model before its training diverges"
         )
     with files.atomic_write(out) as partial:
         partial.write_bytes(blob)

@@ -181,7 +181,8 @@ def _matches(arrays: Logits) -> FloatArray:
     model m's confidence, with the samples of row r as members. 0: the row has but one side.
 
     All models know easy samples well, so the mean over the models is subtracted from each sample's
-    confidence. Where a model did not train on the samples of a row, the deviation is normal.
+    confidence. If rows are independent draws, the deviation from the row of another model is
+    about standard normal or lower.
     """
     confidences = _confidences(arrays)
     ranks = stats.rankdata(confidences - confidences.mean(axis=0), axis=1)
@@ -205,14 +206,18 @@ def _rows(arrays: Logits) -> tuple[str, ...]:
     others = matches.max(axis=1)
     border = -special.ndtri(RISK / matches.size)
     misplaced = np.flatnonzero((others > border) & (others - own > border))
+    # A row that is in another place takes the place of a row that is misplaced too. Otherwise one
+    # model that overfits much more than the others makes its complement row fit them.
+    best = matches.argmax(axis=1)
+    misplaced = misplaced[np.isin(best[misplaced], misplaced)]
     if len(misplaced) < 2:
         return ()
     first = misplaced[0]
-    row = matches[first].argmax()
     return (
-        f"`in_shadow` has rows in another order than `shadows`: shadows[{first}] has a smaller loss "
-        f"on the samples of row {row} than on those of row {first}, its own, and so have "
-        f"{len(misplaced)} of {arrays.models} models on other rows. Row m belongs to shadows[m].",
+        "`in_shadow` has rows in another order than `shadows`: compared with the other shadow "
+        f"models, shadows[{first}] fits the samples of row {best[first]} better than those of row "
+        f"{first}, its own; so do {len(misplaced)} of {arrays.models} models with other rows. Row m "
+        "belongs to shadows[m].",
     )
 
 
@@ -267,8 +272,9 @@ def guessing_target(arrays: Logits) -> str:
         if not _by_chance(guesses[None, side], arrays.labels[side]):
             return ""
     return (
-        "Warning: The target classifies neither members nor non-members better than by chance. If "
-        "it was trained, `labels` or `target` is in another order."
+        "Warning: The target classifies neither members nor non-members better than by chance. "
+        "Either it nearly always predicts one class, or it was not trained, or `labels` or `target` "
+        "is in another order."
     )
 
 
@@ -287,7 +293,7 @@ def unaware_shadows(arrays: Logits) -> str:
     together = np.sqrt(len(deviations))  # of a mean over models, in its standard errors
     if of_target < BY_CHANCE or of_target * together < 3 * BY_CHANCE:
         return ""  # not clear enough to expect a deviation of the shadow models
-    if np.mean(deviations) > of_target / 2:
+    if np.mean(deviations) > min(BY_CHANCE, of_target / 2):
         return ""
     # This one is more powerful, except where the rows are alike.
     if _matches(arrays).diagonal().sum() / together > BY_CHANCE:

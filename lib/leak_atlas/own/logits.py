@@ -80,8 +80,8 @@ ARRAYS = {
 }
 NEEDED = ("target", "labels", "member")
 FROM_ONE_HOT = ".argmax(1) of one-hot rows"
-# Of each kind of array: numpy's letters of the types that it may have, the type of most, and what
-# to do about others.
+# Of each kind of array: numpy's letters of the types that it may have, the type that most
+# have, and what to do about others.
 TYPES = {
     "logits": ("f", "float", "logits are floating point: .astype(float)"),
     "labels": ("iu", "int", f"labels are whole numbers: .astype(int), or {FROM_ONE_HOT}"),
@@ -345,8 +345,10 @@ def place(name: str, file: str | Path = "") -> Path:
     numbers = page.with_name(f"{name}.json")
     if file and numbers.exists():
         known = files.read_json(numbers, dict[str, Any]).get("settings", {}).get("file", "")
-        # An earlier version wrote the name of the file without its folder.
-        if Path(known).is_absolute() and Path(known) != Path(file).resolve():
+        # A file that was moved is the same one. An earlier version wrote its name without folder.
+        previous = Path(known)
+        is_there = previous.is_absolute() and previous.exists()
+        if is_there and previous.resolve() != Path(file).resolve():
             raise BadInput(f"{paths.shown(page)} is the report of {known}: give another --name")
     return page.with_name(f"{name}.csv")
 

@@ -63,8 +63,8 @@ def scores_of_model(name: str, weights: str) -> Path:
     """Where the CSV of a model's scores is written: under `name` in outputs/runs/own, or, where
     that is "", beside the page of this run.
 
-    In JupyterLab there is no page: then the CSV has the name of the notebook, elsewhere that of the
-    file of weights. So copies of a notebook do not overwrite each other's.
+    In JupyterLab there is no page. There the CSV has the notebook's name; in other kernels it has
+    that of the file of weights. So copies of a notebook do not overwrite each other's.
     """
     page = os.environ.get("LEAK_ATLAS_FIGURES", "")
     if page and not name:

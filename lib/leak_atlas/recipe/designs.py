@@ -143,8 +143,8 @@ class Subsets(Design):
 
 
 class Folds(Design):
-    """The pool in `folds` equal parts: row `folds` * r + f trains on fold f of draw r, and on no other
-    (WeMem's scores).
+    """The pool in `folds` equal parts: row `folds` * r + f trains on fold f of draw r, and on no
+    other (WeMem's scores).
     """
 
     halved: ClassVar[bool] = False

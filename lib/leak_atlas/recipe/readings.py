@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-JUDGED = 20  # samples of a pool of which half are members: a blind classifier needs ten of each
+JUDGED = 10  # members, and non-members, that a blind classifier needs
 
 Parts = Literal["stages", "blocks"]  # of a network
 
@@ -165,11 +165,18 @@ class SelfAudit(Step):
     rows: tuple[int, ...]
 
     def verify(self) -> None:
-        if self.design.pool < JUDGED:
-            raise BadInput(
-                f"a pool of {self.design.pool} samples is too small to check the design: take "
-                f"{JUDGED} or more"
-            )
+        judged = getattr(self.design, "judged", self.design.pool)
+        for row in self.rows:
+            members = self.design.members(row)
+            sides = members, judged - members
+            if sides[1] <= 0:  # the row trains on the whole pool
+                continue
+            if min(sides) < JUDGED:
+                raise BadInput(
+                    f"{sides[0]} members and {sides[1]} non-members are too few to check the "
+                    f"design: take a pool with {JUDGED} or more of each"
+                )
+            return  # the first row with both sides is judged
 
 
 class Memorization(Step):

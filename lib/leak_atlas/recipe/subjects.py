@@ -105,8 +105,8 @@ class Architecture(Recipe):
 
 
 class Model(Architecture):
-    """An architecture of the library at a width. The papers' width is 64, but 256 of `fc` and 16 k of
-    a WRN-k.
+    """An architecture of the library at a width. The papers' networks have width 64; `fc` has 256,
+    and a WRN-k has 16 k.
     """
 
     name: Literal[

@@ -17,10 +17,10 @@ def early_stopping_claim(
     """A claim of superiority over early stopping, about what `Comparison.early_stopping` estimates.
 
     `variant_label` names the variant in the plural ("networks pruned by magnitude"). The claim
-    holds where the whole 95 % interval lies above 0. An interval that contains 0 and whose half-width
-    exceeds the margin is underpowered: at .01 most pages of the profile `quick` are. Where the network's epochs
-    do not surround the variant's AUC, the estimate is not resolved and its `reason` is the
-    verdict's note. Raises BadInput on a margin that is not above 0.
+    holds where the whole 95 % interval lies above 0. An interval that contains 0 and whose
+    half-width exceeds the margin is underpowered: at .01 most pages of the profile `quick` are.
+    Where the network's epochs do not surround the variant's AUC, the estimate is not resolved and
+    its `reason` is the verdict's note. Raises BadInput on a margin that is not above 0.
     """
     matched = f"At matched AUC of {attack}, {variant_label} are"
     return Claim(

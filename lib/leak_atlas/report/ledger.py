@@ -96,8 +96,8 @@ class Claim:
         return f"{quantity} {'>' if self.above is not None else '<'}\u00a0{border}"
 
     def power(self, estimate: Estimate) -> float:
-        """Half the width of the interval over the margin, so that a larger value is less power. Above
-        1 an interval that contains the border is underpowered. NaN: no margin.
+        """Half the width of the interval over the margin: the larger, the less power. Above 1 an
+        interval that contains the border is underpowered. NaN: no margin.
         """
         margin = self.margin if self.within is None else self.within
         return math.nan if margin is None else (estimate.high - estimate.low) / 2 / margin

@@ -28,8 +28,8 @@ def onset_claims(
     more than they do.
 
     `variants` names what is varied in the plural ("map sizes"), "" where nothing is. The estimates
-    of all are `ProbeComparison.onset(begins)`. `headlines` names those that answer the page's title.
-    Raises BadInput if no stage stands before `begins`.
+    of all are `ProbeComparison.onset(begins)`. `headlines` names those that answer the page's
+    title. Raises BadInput if no stage stands before `begins`.
     """
     if begins not in ORDER[1:]:
         raise BadInput(f"begins takes one of {', '.join(ORDER[1:])}, not '{begins}'")

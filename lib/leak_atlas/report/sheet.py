@@ -128,8 +128,13 @@ def spans(frame: Frame, value: str = "value", name: str = "_y") -> pd.DataFrame:
     given = table[value]
     known = table.assign(value=given)
     if any(isinstance(one, Estimate) for one in given):
-        nothing = Estimate(np.nan, np.nan, np.nan)
-        estimates = [one if isinstance(one, Estimate) else nothing for one in given]
+        estimates = []
+        for one in given:
+            if isinstance(one, Estimate):
+                estimates.append(one)
+                continue
+            number = np.nan if one is None else float(one)  # a plain number has no interval
+            estimates.append(Estimate(number, number, number))
         known = pd.DataFrame([vars(one) for one in estimates], index=table.index)
     columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
     for end, column in columns.items():
@@ -200,8 +205,8 @@ def looks_of(series: Sequence[Any]) -> dict[Any, Look]:
 
 
 def columns(count: int, widest: int) -> int:
-    """The number of columns for `count` panels, at most `widest`: as few rows as possible, of nearly
-    equal length (5 panels are 3 and 2, not 4 and 1).
+    """The number of columns for `count` panels, at most `widest`: as few rows as possible, of
+    nearly equal length (5 panels are 3 and 2, not 4 and 1).
     """
     rows = -(-max(count, 1) // widest)
     return -(-max(count, 1) // rows)

@@ -38,10 +38,10 @@ class Hooks(GradSampleHooks):  # type: ignore[misc]  # Opacus is not typed
 class Private(Update):
     """Cross-entropy on Poisson samples of the members.
 
-    An epoch has the same number of steps as without DP-SGD (`sizes`). Each member is in each batch with
-    probability q = 1 / steps, drawn from the seed. The step divides the sum of clipped gradients
-    and noise by the expected batch size, q n. For an empty batch this sum is the noise alone.
-    Batches differ in size, so no step is recorded as a CUDA graph.
+    An epoch has the same number of steps as without DP-SGD (`sizes`). Each member is in each batch
+    with probability q = 1 / steps, drawn from the seed. The step divides the sum of clipped
+    gradients and noise by the expected batch size, q n. For an empty batch this sum is the noise
+    alone. Batches differ in size, so no step is recorded as a CUDA graph.
 
     Frozen weights are neither clipped nor noised. They are restored after the step, because weight
     decay changes them.

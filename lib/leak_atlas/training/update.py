@@ -82,9 +82,9 @@ class Update:
     All tensors are on the data's device and keep their addresses. `order (4, 1 + further, k)` int64
     holds the epoch's tables: place among the samples, dy, dx, flip. `order[:, 0]` is for the
     samples to learn from, `order[:, 1:]` for further samples that the objective looks at. k is the
-    number of samples of the longest epoch. `position`, `epoch` and `right` are int64 scalars, `loss` a float64
-    scalar. `loss` sums the objective over the samples of the epoch so far, `right` counts the
-    correct predictions. The optimizer has the learning rate.
+    number of samples of the longest epoch. `position`, `epoch` and `right` are int64 scalars,
+    `loss` a float64 scalar. `loss` sums the objective over the samples of the epoch so far, `right`
+    counts the correct predictions. The optimizer has the learning rate.
 
     Without augmentation, first blocks that are frozen wholly see the same images in every epoch. If
     their output is small enough, it is computed once and kept.
@@ -234,8 +234,8 @@ class Update:
             kind = type(value).__name__
             form = f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {kind}"
             raise BadInput(
-                f"the loss of {type(self.objective).__name__} is {form}: return a tensor of one "
-                "number, such as the mean over samples"
+                f"the loss of {type(self.objective).__name__} is {form}: return a tensor of shape "
+                "(), such as losses.mean()"
             )
         return value
 
