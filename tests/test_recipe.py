@@ -135,6 +135,24 @@ def test_a_chain_goes_back_to_its_own_initialisation() -> None:
     assert chain.prune(0.5).train(Schedule(1)).pruned
 
 
+def test_frozen_parts_cost_no_gradients_of_their_weights() -> None:
+    """A pass costs three forward passes. First parts that are frozen run once, forwards; of later
+    ones the weights' gradients are saved.
+    """
+
+    def count(what: str, data: Data, model: Model, start: str | None = None) -> float:
+        return {None: 10.0, "stage3": 4.0}[start]
+
+    start = base()
+    free = start.train(Schedule(2))
+    visits = 2.0 * start.members
+    assert free.operations(count) == visits * 3 * 10
+    front = start.freeze("stage3").train(Schedule(2))
+    assert front.operations(count) == visits * 3 * 4 + start.members * 6
+    back = start.freeze("stage3", later=True).train(Schedule(2))
+    assert back.operations(count) == visits * (3 * 10 - 4)
+
+
 def test_every_shadow_model_goes_through_the_steps_of_its_target() -> None:
     """Adaptive: own initialisation, own data, and the same steps for each model of a population."""
     start = Setup(Data(), RandomHalves(100), MODEL, Schedule(3), 6).trained()
