@@ -130,6 +130,14 @@ def test_one_model_that_overfits_most_leaves_the_rows_of_the_others_in_order() -
         assert not any("another order" in line for line in result)
 
 
+def test_a_verdict_says_what_is_lacking_and_nothing_else() -> None:
+    enough = own.audit(simulated(1.0)).verdict()
+    assert "needs" not in enough and "need about" not in enough
+    few = own.audit(simulated(1.0, n=120, models=4)).verdict()
+    assert "1 % FPR needs 100 non-members or more (here " in few
+    assert few.endswith("LiRA, RMIA and BASE need about 16 shadow models (here 4).")
+
+
 @pytest.mark.parametrize("share", [0.5, 0.05])
 def test_shadow_models_of_one_training_set_have_no_order(share: float) -> None:
     arrays = simulated(1.0, n=4000, models=8)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from leak_atlas import BadInput
 from leak_atlas.data.designs import Role
 from leak_atlas.data.formats import places
+from leak_atlas.recipe.readings import JUDGED
 
 SAMPLES = 2000  # of each population at most, so that the blind classifier takes less than a second
 DIMENSIONS = 1024  # wider inputs are projected at random to this many
-LEAST = 10  # samples of each side
 PENALTY = 1.0  # L2 on standardised inputs, per dimension
 
 
@@ -86,7 +86,7 @@ def blind(x: NDArray, member: NDArray, labels: NDArray, seed: int = 0) -> tuple[
     """Scores (m,) of a logistic regression that tries to tell members from non-members by the
     inputs alone, and the membership (m,) of the samples that it judges.
 
-    `x` (n, ...) samples, `member` (n,) bool, `labels` (n,), at least `LEAST` of each side. At most
+    `x` (n, ...) samples, `member` (n,) bool, `labels` (n,), at least `JUDGED` of each side. At most
     `SAMPLES` of them, equally many of each side and drawn by `seed`, are used: one half of either
     side is fitted, the other judged. Where both sides have the same classes by design, the cut is
     within class: a random one puts into the judged half what the fitted half lacks, which reads as
@@ -106,9 +106,9 @@ def blind(x: NDArray, member: NDArray, labels: NDArray, seed: int = 0) -> tuple[
     others = rng.permutation(np.flatnonzero(~member))
     members = rng.permutation(np.flatnonzero(member))
     most = min(len(others), len(members), SAMPLES // 2)
-    if len(x) != len(member) or most < LEAST:
+    if len(x) != len(member) or most < JUDGED:
         raise BadInput(
-            f"a blind test needs {LEAST} members and as many non-members; there are {member.sum()} "
+            f"a blind test needs {JUDGED} members and as many non-members; there are {member.sum()} "
             f"among {len(member)} flags for {len(x)} samples"
         )
 

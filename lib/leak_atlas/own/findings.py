@@ -210,12 +210,13 @@ class Result:
         largest = audit.largest(self.auc.values())
         if largest.low > 0.5 and largest.resolved:
             auc = f"{self.best} identifies members with AUC {self.auc[self.best]}"
-            return f"The target leaks: {auc} (95 % CI). {self._identified(fpr)} {self._resolution(fpr)}"
+            leaks = f"The target leaks: {auc} (95 % CI). {self._identified(fpr)}"
+            return f"{leaks} {self._resolution(fpr)}".rstrip()
         number = len(self.scores)
         return (
             f"None of {number} attacks identifies members significantly. The largest AUC is "
             f"{largest.value:.3f} ({self.best}); corrected for {number} attacks its 95 % CI "
-            f"includes 0.5. {self._resolution(fpr)}"
+            f"includes 0.5. {self._resolution(fpr)}".rstrip()
         )
 
     def _identified(self, fpr: float) -> str:
@@ -232,15 +233,22 @@ class Result:
         return f"{at} {name} identifies {whom}: TPR {self.tpr(fpr)[name]}."
 
     def _resolution(self, fpr: float) -> str:
-        """From how many non-members and shadow models on an FPR can be resolved, and how many there
-        are.
+        """What is lacking: non-members from which on an FPR can be resolved, and shadow models. ""
+        where nothing is.
         """
         needed = math.ceil(1 / fpr - 1e-9) if fpr else math.inf
-        return (
-            f"{percent(fpr)} FPR needs {needed:,} non-members or more (here {self.non_members:,}). "
-            f"LiRA, RMIA and BASE need about {attacks.ENOUGH} shadow models (here "
-            f"{self.arrays.models})."
-        )
+        lacking = []
+        if self.non_members < needed:
+            lacking.append(
+                f"{percent(fpr)} FPR needs {needed:,} non-members or more (here "
+                f"{self.non_members:,})."
+            )
+        if self.arrays.models < attacks.ENOUGH:
+            lacking.append(
+                f"LiRA, RMIA and BASE need about {attacks.ENOUGH} shadow models (here "
+                f"{self.arrays.models})."
+            )
+        return " ".join(lacking)
 
     def said(self, fpr: float = FPR) -> Said:
         """What a page begins with: the warnings or `verdict`, then accuracies and notes, a line

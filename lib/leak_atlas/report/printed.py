@@ -34,12 +34,14 @@ def compared(
         return []
     rows = []
     of_paper = pd.to_numeric(drawn["paper"], errors="coerce")
-    for place, row in drawn[of_paper.notna()].iterrows():
+    for printed, (_, row) in zip(of_paper, drawn.iterrows(), strict=True):
+        if pd.isna(printed):
+            continue
         parts = [str(row[name]) for name in names]
         ours = {"value": row["_y"], "low": row["_y_low"], "high": row["_y_high"]}
         numbers = {name: float(number) for name, number in ours.items()}
         about = {"number": f"{quantity}: {', '.join(parts)}", "source": source}
-        rows.append({**about, **numbers, "paper": float(of_paper[place])})
+        rows.append({**about, **numbers, "paper": float(printed)})
     return rows
 
 
