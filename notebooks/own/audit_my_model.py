@@ -94,11 +94,12 @@ training = recipe.Schedule(
 study = page.ModelStudy(MyNet(), training, looked_at, shadow_networks, probe_pairs, seed)
 target = study.target(weights, data, known_accuracy)
 steps = study.steps(target)
+scores = page.scores_of_model(name, weights)
 results = lab.realize(*steps.values())  # trains what is missing; the only slow line
 
 # %%
 audited = study.audit(steps, results, known_accuracy)
-scores = audited.found.save(page.scores_of_model(name, weights), found_at)
+audited.found.save(scores, found_at, file=page.full_name(weights))
 audited.said(found_at)
 
 # %% [markdown]

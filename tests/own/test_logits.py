@@ -212,7 +212,7 @@ def test_a_report_of_another_file_is_not_replaced(
     page.audit_file(first, "", 0.01, [0.01])
     page.audit_file(first, "", 0.01, [0.01])  # its own report is replaced
     before = (own_outputs / "runs/own/mine.json").read_text()
-    with pytest.raises(BadInput, match=f"is the report of {first}: give another --name"):
+    with pytest.raises(BadInput, match=f"is the report of {first}: give another name"):
         page.audit_file(second, "", 0.01, [0.01])
     assert main(["audit", second]) == 2
     assert "is the report of" in capsys.readouterr().err

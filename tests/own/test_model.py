@@ -1,5 +1,6 @@
 """A user's own module, data and weights: read, attacked and looked into as any network is."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -425,6 +426,21 @@ def test_scores_of_copies_of_the_page_do_not_overwrite_each_other(
     monkeypatch.setenv("LEAK_ATLAS_FIGURES", str(folder / "quick+lr=0.1" / "own" / "copy"))
     assert page.scores_of_model("", "") == folder / "quick+lr=0.1" / "own" / "copy.csv"
     assert page.scores_of_model("mine", "") == folder / "own" / "mine.csv"
+
+
+def test_scores_of_other_weights_or_logits_are_not_overwritten(
+    own_outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LEAK_ATLAS_FIGURES", raising=False)
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    (tmp_path / "mine.npz").touch()
+    report = own_outputs / "runs" / "own" / "mine.json"
+    report.parent.mkdir(parents=True)
+    report.write_text(
+        json.dumps({"settings": {"file": page.full_name(str(tmp_path / "mine.npz"))}})
+    )
+    with pytest.raises(BadInput, match=r"mine is the report of .*mine\.npz: give"):
+        page.scores_of_model("", "weights/mine.safetensors")
 
 
 def test_weights_that_do_not_fit_are_one_line(mine: Callable[[str], ModuleType]) -> None:

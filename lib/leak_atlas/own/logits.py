@@ -340,7 +340,7 @@ def place(name: str, file: str | Path = "") -> Path:
         or name in TAKEN
         or name.endswith(TAKEN_ENDS)
     ):
-        raise BadInput(f"a report cannot be named '{name}': give another --name")
+        raise BadInput(f"a report cannot be named '{name}': give another name")
     page = paths.runs("own") / name
     numbers = page.with_name(f"{name}.json")
     if file and numbers.exists():
@@ -348,8 +348,8 @@ def place(name: str, file: str | Path = "") -> Path:
         # A file that was moved is the same one. An earlier version wrote its name without folder.
         previous = Path(known)
         is_there = previous.is_absolute() and previous.exists()
-        if is_there and previous.resolve() != Path(file).resolve():
-            raise BadInput(f"{paths.shown(page)} is the report of {known}: give another --name")
+        if is_there and previous.resolve() != Path(file).expanduser().resolve():
+            raise BadInput(f"{paths.shown(page)} is the report of {known}: give another name")
     return page.with_name(f"{name}.csv")
 
 

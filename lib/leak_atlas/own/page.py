@@ -50,12 +50,17 @@ def source(target: State) -> str:
     return "the example"
 
 
+def full_name(file: str) -> str:
+    """A file with its folders, as a report states it ("": the example)."""
+    return str(Path(file).expanduser().resolve()) if file else "example"
+
+
 def audit_file(file: str, name: str, fpr: float, rates: Sequence[float]) -> findings.Result:
     """The audit of an .npz ("": of an example, trained here), and its files in outputs/runs/own."""
     arrays = logits.read(Path(file)) if file else logits.example()
     place = logits.place(name or Path(file).stem or "example", file)
     result = findings.attack(arrays)
-    result.save(place, fpr, rates, file=str(Path(file).resolve()) if file else "example")
+    result.save(place, fpr, rates, file=full_name(file))
     return result
 
 
@@ -64,13 +69,14 @@ def scores_of_model(name: str, weights: str) -> Path:
     that is "", beside the page of this run.
 
     In JupyterLab there is no page. There the CSV has the notebook's name; in other kernels it has
-    that of the file of weights. So copies of a notebook do not overwrite each other's.
+    that of the file of weights. So copies of a notebook do not overwrite each other's. Raises
+    BadInput if the report of this name is of another file.
     """
     page = os.environ.get("LEAK_ATLAS_FIGURES", "")
     if page and not name:
         return Path(f"{page}.csv")
     notebook = Path(os.environ.get(SESSION, "")).stem
-    return logits.place(name or notebook or Path(weights).stem or "example")
+    return logits.place(name or notebook or Path(weights).stem or "example", weights)
 
 
 @dataclass(frozen=True)
