@@ -7,7 +7,7 @@ from pathlib import Path
 
 import bench
 import pytest
-from bench import compare, draws, where, workers
+from bench import compare, draws, rule_changes, where, workers
 from bench.coverage import required
 
 from leak_atlas.engine import store
@@ -101,3 +101,46 @@ def test_the_tables_of_draws_are_those_of_the_kept_and_published_claims() -> Non
 def test_a_run_without_claims_is_named(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="no page with claims"):
         draws.keep("113", tmp_path)
+
+
+def test_a_rule_that_changed_is_listed_with_both_verdicts_and_a_sentence_is_not() -> None:
+    first = {
+        "text": "A rises",
+        "rule": "AUC >\u00a00.5",
+        "headline": True,
+        "verdict": "holds",
+        "inert": [],
+        "value": 0.6,
+        "low": 0.55,
+        "high": 0.65,
+    }
+    same = first | {"text": "In other words", "value": 0.64}
+    listed = rule_changes.changes
+    assert listed({"a": first}, {"a": same}) == []
+    assert listed({"a": first}, {"a": first | {"rule": "AUC <\u00a0−0.5", "value": -0.6}}) == []
+    for new, what in (
+        ({"rule": "AUC >\u00a00.7", "verdict": "fails"}, "border 0.5 → 0.7"),
+        ({"headline": False}, "is no headline any more"),
+        ({"inert": ["it acts"], "verdict": "inert"}, "a check fails now"),
+        ({"value": 0.7}, "another quantity, network or attack"),
+    ):
+        now = first | new
+        assert listed({"a": first}, {"a": now}) == [("A rises", what, "holds", now["verdict"])]
+    changed = listed({"a": first}, {"b": same})
+    assert changed == [
+        ("In other words", "added as a headline", "–", "holds"),
+        ("A rises", "removed", "holds", "–"),
+    ]
+
+
+def test_a_parameter_that_changed_is_listed() -> None:
+    cells = []
+    for tag, source in (
+        ("parameters", "epochs = 2  # of all\nwidth = 8"),
+        ("other", "width = 1"),
+        ("injected-parameters", "epochs = 4"),
+    ):
+        cells.append({"metadata": {"tags": [tag]}, "source": [source]})
+    values = rule_changes.parameters(json.dumps({"cells": cells}))
+    assert values == {"epochs": 4, "width": 8}
+    assert rule_changes.resized({"epochs": 2, "gone": 1}, values) == [("epochs", "2", "4")]

@@ -89,7 +89,8 @@ def test_a_dishonest_population_is_named():
         (
             7,
             [0, 1],
-            "Claims, borders and controls were set on seeds 0 and 1. This page judges seed 7.",
+            "Claims, borders and controls were set on seeds 0 and 1. This page judges seed 7. "
+            "Rules that were changed afterwards: docs/rule_changes.md.",
         ),
         (
             1,

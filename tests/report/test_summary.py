@@ -109,7 +109,7 @@ def test_in_short_says_that_a_manipulation_check_failed():
     [
         ({"above": 0.0}, Estimate(0.0, -0.01, 0.01, 5), "It excludes 0.02, the smallest effect"),
         ({"below": 0.0}, Estimate(0.0, -0.01, 0.01, 5), "It excludes −0.02, the smallest effect"),
-        ({"above": 0.5}, Estimate(0.5, 0.49, 0.51, 5), "It excludes 0.52."),
+        ({"above": 0.5}, Estimate(0.5, 0.49, 0.51, 5), "It excludes 0.52, the border plus"),
         ({"above": 0.0}, Estimate(0.01, -0.005, 0.025, 5), ""),
     ],
 )

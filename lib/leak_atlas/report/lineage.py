@@ -115,6 +115,8 @@ def rules(seed: int | None, pilots: Sequence[int]) -> str:
         sentences.append("This page shows a pilot seed; its verdicts are not an evaluation.")
     elif seed is not None:
         sentences.append(f"This page judges seed {seed}.")
+        if pilots:
+            sentences.append("Rules that were changed afterwards: docs/rule_changes.md.")
     return " ".join(sentences)
 
 

@@ -99,7 +99,8 @@ def _excluded(row: Row) -> str:
     effect = f"{edge:.3g}".replace("-", "−")
     if border == 0:
         return f" It excludes {effect}, the smallest effect of interest."
-    return f" It excludes {effect}."
+    side = "plus" if is_lower else "minus"
+    return f" It excludes {effect}, the border {side} the smallest effect of interest."
 
 
 def _border(row: Row) -> str:
