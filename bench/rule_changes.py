@@ -74,7 +74,8 @@ def _moved(first: Claim, now: Claim) -> bool:
 
 
 def verdict(claim: Claim) -> str:
-    return NAMES.get(claim["verdict"], claim["verdict"])
+    word = str(claim["verdict"])
+    return NAMES.get(word, word)
 
 
 def parameters(notebook: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a cheap attack find the leakage and rank defences correctly?
+# # Does a cheap attack find the leakage? Does a weak attack rank defences correctly?
 #
 # **Question.** The question is ours. The five papers attack with five shadow models or more, or
 # with none. How many shadow models does an attack need to find most of the leakage? Does a weaker
@@ -200,7 +200,7 @@ for name in attackers:
 best = comparison.strongest(most)
 gap = comparison.contrast(few, most, "RMIA", against=best)
 below = report.effect(gap, "less than", "more than", "about", border=-0.02)
-report.curves(
+figure = report.curves(
     rows,
     "shadow models",
     hue="attack",
@@ -210,6 +210,11 @@ report.curves(
     xlabel="number of shadow models",
     ylabel="AUC, or TPR at 1 % FPR",
 )
+for ax in figure.axes:
+    ax.set_xticks(sizes)
+    for line in ax.lines:
+        line.set_marker("o")
+figure
 
 # %%
 cells = []
@@ -225,10 +230,12 @@ within = [row for row in cells if row[f"AUC minus {best}, {most}"].low > -0.02] 
 least = min(row["shadow models"] for row in within)
 cheap = [row for row in within if row["shadow models"] == least]
 names = " and ".join(row["attack"] for row in cheap)
+verb = "is" if len(cheap) == 1 else "are"
 report.table(
     cells,
     caption=f"Mean over {targets} targets. The best attack is {best} with {most} shadow models. "
-    f"With the fewest shadow models, {names} with {least} is significantly less than .02 below it",
+    f"{names} with {least} shadow models {verb} significantly less than .02 below it. No attack "
+    "with fewer is",
     fold="All attacks and numbers of shadow models",
 )
 
@@ -282,8 +289,8 @@ for one, other in ((online, "confidence"), (online, "RMIA"), ("RMIA", "confidenc
 report.table(
     rows,
     caption=f"Rank correlation of the mean AUCs of two attacks: ordinary training and "
-    f"{len(defences) - 1} pairs of a defence and a strength, {shadows} networks each. An interval "
-    "is symmetric, so it may exceed 1",
+    f"{len(defences) - 1} pairs of a defence and a strength, {shadows} networks each. Each attack "
+    f"uses {shadows - 2} shadow models of the defence. An interval is symmetric, so it may exceed 1",
 )
 
 # %% [markdown]
@@ -309,8 +316,8 @@ report.judge(
 # **Limits.** In the first figure all targets share the same shadow models: intervals cover other
 # targets, not other shadow models. SAMIA is costly, so it learns from few shadow models. Their
 # members are drawn from the samples that are attacked. The ranking uses the AUC alone; at a low FPR
-# it may differ. The ranked defences train networks from scratch; Adv-Reg, SELENA and DP-SGD are not
-# among them.
+# it may differ. Its interval covers other networks, not other defences. The ranked defences train
+# networks from scratch; Adv-Reg, SELENA and DP-SGD are not among them.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

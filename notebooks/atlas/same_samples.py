@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Do all measures find the same samples exposed?
+# # Do LiRA, memorization and feature distance find the same samples exposed?
 #
-# **Question.** The question is ours. Each of the five papers has its own measure of how exposed a
-# sample is. Do all measures find the same samples exposed?
+# **Question.** The question is ours. The papers measure exposure in different ways. Do these
+# measures find the same samples exposed?
 #
 # **Setup.** All measures rank the same samples. *LiRA*: how much more often the attack calls a
 # sample a member if the network trained on the sample. *Memorization score*: how much a network's
@@ -260,7 +260,8 @@ report.table(
 # %% [markdown]
 # ## Which signal predicts the final exposure early, and at what cost?
 # One half of the networks gives the final exposure by LiRA. The signals come from other networks.
-# These correlations are not corrected for errors.
+# These correlations are not corrected for errors. A line has a marker for each epoch at which a
+# signal is read.
 
 # %%
 moments = [*looks, epochs]
@@ -303,12 +304,17 @@ for name, forecast in foresight.items():
         rows.append(row)
 beyond = foresight[difficulty].beyond_attack[len(looks) - 1]
 effect = report.effect(beyond, "better", "worse", "not significantly better")
-report.curves(
+marked = ", ".join(map(str, looks))
+report.tradeoff(
     points,
     "cost",
+    "value",
     hue="signal",
+    facet=None,
+    reference=None,
+    corner_label="",
     title=f"At epoch {looks[-1]}, difficulty predicts final exposure {effect} than LiRA",
-    xlabel="cost, in ordinary trainings of one network",
+    xlabel=f"cost, in ordinary trainings of one network (markers: epochs {marked} and the last)",
     ylabel="rank correlation with final exposure",
 )
 
@@ -325,6 +331,12 @@ report.table(
 
 # %%
 agree = {"halves of the networks agree on LiRA": overall.reliability(lira)}
+after_both = {"difference at the end of both": foresight[difficulty].beyond_attack[-1]}
+schedules = (
+    f"at epoch {looks[-1]} a judge is at {looks[-1] / score_epochs:.0%} of its schedule and an "
+    f"attacked network at {looks[-1] / epochs:.0%}; a judge trains on "
+    f"{scores.models[0].members / pool:.0%} of the pool and an attacked network on half"
+)
 report.judge(
     claims,
     memorized=by_score,
@@ -332,7 +344,10 @@ report.judge(
     beyond_difficulty=in_stratum.of(lira, last_stage),
     encoded_early=overall.of(lira, encoding),
     loss_predicts=beyond,
-    notes={"features": report.listed({"at equal difficulty": in_stratum.of(lira, last_stage)})},
+    notes={
+        "features": report.listed({"at equal difficulty": in_stratum.of(lira, last_stage)}),
+        "loss_predicts": f"{schedules}; {report.listed(after_both)}",
+    },
     checks={claim.name: agree for claim in claims},
     regime={
         "member accuracy": comparison.estimate("networks", "", "member accuracy"),
@@ -342,9 +357,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The intervals cover the choice of samples and each sample's own errors, not errors
-# that one network shares over all samples. A network is nearly always right about a sample that
-# it trains on, so the memorization score is nearly the difficulty. M_all trains on twice the number
-# of samples of an attacked network. A judge trains for fewer epochs than an attacked network.
+# that one network shares over all samples. In `quick`, distances in stages 1 to 3 are too noisy to
+# be compared. A network is nearly always right about a sample that it trains on, so the
+# memorization score is nearly the difficulty. M_all trains on twice the number of samples of an
+# attacked network. A judge trains on more samples than an attacked network, and in `quick` for fewer
+# epochs (see the note of the last claim).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

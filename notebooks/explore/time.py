@@ -70,7 +70,7 @@ app
 # trained here. Everything else is trained when you ask for it.
 #
 # **Limits.** Rates come from few networks, so noise moves a sample, too: compare the length of a
-# path with that under permuted membership labels. Difficulty is measured in networks of their own.
+# path with that under permuted membership labels. Networks that no attack uses measure difficulty.
 # The authors' definitions are not published; those here are ours. Nothing here is a verdict: the
 # claims are judged in `time/`.
 

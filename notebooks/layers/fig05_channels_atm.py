@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity of Active Token Mixers start in stage 3 at each width?
+# # Does the disparity of an Active Token Mixer rise in stage 3, and does width change it there?
 #
 # **The paper.** Fang & Kim (2026), Fig. 5, on Active Token Mixers (ATM): "feature map size and
 # channel size do not impact where privacy risk occurs". On their depth (Fig. 11): "privacy risks
@@ -57,7 +57,7 @@ claims = report.claims(
         "Fig. 5 and 11",
         "privacy risks always start at the 3rd stage",
         "3.3",
-        headlines=["begins_loud", "begins"],
+        headlines=["begins"],
     ),
     report.Claim(
         "stage_3_stays",
@@ -69,17 +69,21 @@ claims = report.claims(
         quote="feature map size and channel size do not impact where privacy risk occurs",
         section="3.3",
         control=paired,
+        headline=True,
     ),
     report.Claim(
         "begins_by_direction",
         "By direction, stage 3 has a larger disparity than each of stages 1 and 2, averaged over "
         "the widths",
+        fails="By direction, at least one of stages 1 and 2 has a larger disparity than stage 3, "
+        "averaged over the widths",
         quantity="disparity |AUC − 0.5| by direction: stage 3 minus the largest of stages 1 and 2, "
         "mean over the widths",
         above=0.0,
         margin=0.02,
         ours="our control",
         control="distance that ignores the length of features",
+        headline=True,
     ),
     regime={"member accuracy": fitted, "test accuracy": learnt},
 )
@@ -113,16 +117,15 @@ narrowest, widest = widths[0], widths[-1]
 
 # %%
 measures = ("euclidean", "direction")
-of_stage_3 = [comparison.disparity(name, "stage3") for name in widths]
-below = sum(disparity.high < report.SILENT for disparity in of_stage_3)
+phrases = ("significantly larger", "significantly smaller", "not significantly larger")
+larger = report.effect(comparison.lead("stage3"), *phrases)
 report.profile(
     comparison.rows(measures),
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
     hatch_from="stage3",
-    title=f"The disparity of stage 3 is significantly below {report.SILENT} at {below} of "
-    f"{len(widths)} widths",
+    title=f"On average, stage 3 has a {larger} disparity than stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -145,11 +148,14 @@ report.table(rows, caption=caption, fold="Each width")
 
 # %% [markdown]
 # ## Verdicts
+# The border 0.04 is ours: ten pairs of networks are too few to test a border of 0.02.
 
 # %%
-loudest = max(comparison.disparity(name, "stage3").low for name in widths)
+of_stage_3 = {name: comparison.disparity(name, "stage3") for name in widths}
+loudest = max(disparity.low for disparity in of_stage_3.values())
 report.judge(
     claims,
+    notes={"begins": f"disparity of stage 3: {report.listed(of_stage_3)}"},
     checks={
         "stage_3_stays": {
             f"stage 3 has a disparity above {report.SILENT} at one width": loudest > report.SILENT
@@ -162,8 +168,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Member accuracy is lower than in the paper (almost 1). In `quick`, the maps of the
-# stages from 3 on have one pixel, so an ATM has no tokens to mix there. The pages
+# **Limits.** Member accuracy is lower than in the paper (almost 1). This may by itself lower the
+# disparity of stage 3 and the AUC of the attack. In `quick`, the maps of the stages from 3 on have
+# one pixel, so an ATM has no tokens to mix there. The pages
 # `fig07_tab02_map_size_atm` and `fig11_atm_depth` share networks with this page, so they are no
 # independent evidence.
 

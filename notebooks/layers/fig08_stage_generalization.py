@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is a classifier more accurate on features of stage 3 than of stage 1?
+# # Is an SVM more accurate on stage 3 than on stage 1, and does training help more there?
 #
 # **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy on each stage's features rises. Its
 # growth "starts to level off after stage 3 to various degrees" (section 3.3). The growth can
@@ -135,7 +135,8 @@ claims
 
 # %% [markdown]
 # ## Accuracy of the SVM on each stage (Fig. 8)
-# Each panel is an architecture; points are means over its networks.
+# Each panel is an architecture; points are means over its networks. A VGG has five stages, a ResNet
+# and an ATM have four.
 
 # %%
 options = {
@@ -198,15 +199,15 @@ for state, by_architecture in (("trained", trained), ("untrained", untrained)):
             rows.append(row | {"value": audit.mean_ci(column)})
 risen = sum(rise.low > 0 for rise in rises.values())
 fallen = sum(rise.high < 0 for rise in rises.values())
-side, count = ("less", fallen) if fallen > risen else ("more", risen)
+verb, count = ("falls", fallen) if fallen > risen else ("rises", risen)
 report.profile(
     rows,
     hue="state",
     facet="network",
     reference=None,
     ylabel="test accuracy of the SVM",
-    title=f"In {count} of {len(rises)} architectures, the SVM is significantly {side} accurate on "
-    "stage 3 than on stage 1",
+    title=f"From stage 1 to 3, SVM accuracy {verb} significantly in {count} of {len(rises)} "
+    "architectures",
 )
 
 # %%

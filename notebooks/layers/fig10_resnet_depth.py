@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity of a ResNet begin in stage 4, at each depth?
+# # Averaged over depths, is the disparity of a ResNet largest in stage 4?
 #
 # **The paper.** Fang & Kim (2026), Fig. 10: "ResNet never shows privacy risks before the 4th stage"
 # (section 3.3).
@@ -20,7 +20,7 @@
 # **Controls.**
 #
 # 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all that differ only in their seed.
+# 2. *Two seeds* (grey): two networks M_all of the smallest depth that differ only in their seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -51,7 +51,7 @@ claims = report.claims(
         paper="Fig. 10",
         quote="ResNet never shows privacy risks before the 4th stage",
         section="3.3",
-        headlines=["early_silent", "begins_loud"],
+        headlines=["begins"],
     ),
     report.Claim(
         "begins_direction",
@@ -65,6 +65,7 @@ claims = report.claims(
         margin=0.02,
         ours="our control",
         control="distance that ignores the length of features",
+        headline=True,
     ),
     report.Claim(
         "silent_direction",
@@ -75,7 +76,6 @@ claims = report.claims(
         margin=report.SILENT,
         ours="our control",
         control="distance that ignores the length of features",
-        headline=True,
     ),
     report.Claim(
         "deeper_leaks",
@@ -148,17 +148,21 @@ report.table(rows, caption=caption, fold="Each depth")
 
 # %% [markdown]
 # ## Verdicts
+# The border 0.04 is ours: ten pairs of networks are too few to test a border of 0.02.
 
 # %%
 early = []
 for name in models:
     for stage in comparison.before("stage4"):
         early.append(comparison.disparity(name, stage, "direction"))
+largest_early = audit.largest(early)
+by_direction = {"largest disparity of stages 1 to 3, by direction": largest_early}
 report.judge(
     claims,
+    notes={"begins_direction": report.listed(by_direction)},
     **comparison.onset("stage4"),
     begins_direction=comparison.lead("stage4", "direction"),
-    silent_direction=audit.largest(early),
+    silent_direction=largest_early,
     deeper_leaks=half.contrast(models[-1], models[0], "confidence"),
     regime=comparison.regime(),
 )

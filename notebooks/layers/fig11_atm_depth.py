@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does the disparity of an Active Token Mixer begin in stage 3?
+# # Does the disparity of an Active Token Mixer rise in stage 3?
 #
 # **The paper.** Fang & Kim (2026), Fig. 11: "privacy risks always start at the 3rd stage" (section
 # 3.3), for all sizes of the Active Token Mixer (ATM), a transformer-type network.
@@ -53,7 +53,7 @@ claims = report.claims(
         paper="Fig. 11",
         quote="privacy risks always start at the 3rd stage",
         section="3.3",
-        headlines=["begins_loud", "begins"],
+        headlines=["begins"],
     ),
     report.Claim(
         "begins_direction",
@@ -67,6 +67,7 @@ claims = report.claims(
         margin=0.02,
         ours="our control",
         control="1 − cosine does not depend on the length of the features",
+        headline=True,
     ),
     report.Claim(
         "fourth_more",
@@ -112,16 +113,15 @@ comparison = lab.probe(variants, {"confidence": Threshold()})
 
 # %%
 measures = ("euclidean", "direction")
-of_stage_3 = [comparison.disparity(name, "stage3") for name in models]
-below = sum(disparity.high < report.SILENT for disparity in of_stage_3)
+phrases = ("significantly larger", "significantly smaller", "not significantly larger")
+larger = report.effect(comparison.lead("stage3"), *phrases)
 report.profile(
     comparison.rows(measures),
     hue="variant",
     facet="measure",
     floor=comparison.floor_rows(measures),
     hatch_from="stage3",
-    title=f"The disparity of stage 3 is significantly below {report.SILENT} at {below} of "
-    f"{len(models)} sizes",
+    title=f"On average, stage 3 has a {larger} disparity than stages 1 and 2",
     ylabel="AUC, unseen against seen samples",
 )
 
@@ -146,10 +146,13 @@ report.table(rows, caption=caption, fold="Each size")
 
 # %% [markdown]
 # ## Verdicts
+# The border 0.04 is ours: ten pairs of networks are too few to test a border of 0.02.
 
 # %%
+of_stage_3 = {name: comparison.auc(name, "stage3") for name in models}
 report.judge(
     claims,
+    notes={"begins": f"AUC of stage 3: {report.listed(of_stage_3)}"},
     **comparison.onset("stage3"),
     begins_direction=comparison.lead("stage3", "direction"),
     fourth_more=comparison.lead("stage4"),
@@ -159,9 +162,9 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The page requires a member accuracy of only 0.85; the paper's is almost 1. In `quick`,
-# M_h1 of atm-t has .845 (see the table). A lower member accuracy may by itself lower the AUC of the
-# attack. The pages `fig05_channels_atm` and `fig07_tab02_map_size_atm` share networks with this
-# page and are no independent evidence.
+# M_h1 of atm-t has .845 (see the table). A lower member accuracy may by itself lower the disparity
+# of stage 3 and the AUC of the attack. The pages `fig05_channels_atm` and
+# `fig07_tab02_map_size_atm` share networks with this page and are no independent evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

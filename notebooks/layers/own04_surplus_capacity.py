@@ -11,7 +11,8 @@
 #
 # **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
 # generalization, but "the surplus non- or less-generalized features put the model at higher privacy
-# risks" (section 3.3). The paper has no figure for this sentence.
+# risks" (section 3.3). The paper has no figure for this sentence. For the map alone, it finds a
+# gain "while not significantly exacerbating the disparity" (section 3.3).
 #
 # **Setup.** Networks are trained on half of a pool. The paper's confidence attack separates this
 # half from the other half. We compare small with large networks in three kinds of capacity: depth,
@@ -21,8 +22,8 @@
 # **Controls.**
 #
 # 1. *Gap attack*: a sample is called a member if it is classified correctly. The attack uses the
-#    generalization gap alone. The second answer leaves the map out, as in `quick` its capacity is
-#    not surplus.
+#    generalization gap alone. The first answer leaves the map out: in `quick`, its capacity is not
+#    surplus.
 # 2. *Test accuracy*: capacity is surplus where more capacity does not raise test accuracy.
 
 # %% tags=["parameters"]
@@ -79,13 +80,6 @@ def leaks_more(name, text, compared, fails="", headline=False):
 
 
 claims = report.claims(
-    leaks_more(
-        "each_leaks",
-        "Depth, channels and map size each raise the AUC of the confidence attack",
-        "large minus small network, in the kind of capacity with the smallest rise",
-        fails="Depth, channels or map size lowers the AUC of the confidence attack",
-        headline=True,
-    ),
     report.Claim(
         "beyond_the_gap",
         "With depth and with channels, the accuracy of the confidence attack rises more than that "
@@ -104,6 +98,7 @@ claims = report.claims(
         "map_leaks",
         "The confidence attack has a larger AUC with the largest map than with the smallest map",
         capacities["map"],
+        headline=True,
     ),
     leaks_more(
         "depth_leaks",
@@ -112,8 +107,15 @@ claims = report.claims(
     ),
     leaks_more(
         "channels_leak",
-        "The confidence attack has a larger AUC on the network with more channels",
+        f"The confidence attack has a larger AUC with {channels[-1]} than with {channels[0]} channels "
+        "in stage 4",
         capacities["channels"],
+    ),
+    leaks_more(
+        "each_leaks",
+        "Depth, channels and map size each raise the AUC of the confidence attack",
+        "large minus small network, in the kind of capacity with the smallest rise",
+        fails="Depth, channels or map size lowers the AUC of the confidence attack",
     ),
     regime={"member accuracy": 0.95, "test accuracy": learnt},
 )
@@ -122,9 +124,9 @@ claims
 # %% [markdown]
 # ## Change of attack AUC and test accuracy with capacity
 # Above 0, the larger network (more depth, more channels or a larger map) has the higher number. The
-# paper says that both numbers rise with capacity. Where test accuracy falls, a higher AUC may come
-# from a larger generalization gap. In `quick`, it does not rise with depth or channels, so this
-# capacity is surplus; it rises with the map, so that capacity is not.
+# paper says that generalization and privacy risk rise with capacity. In `quick`, test accuracy does
+# not rise with depth or channels: this capacity is surplus. Test accuracy rises with the map: this
+# capacity is not surplus.
 
 # %%
 base_study = ProbeStudy(
@@ -217,17 +219,23 @@ for name in capacities:
     large, small = leak_beyond_gap((name, "large")), leak_beyond_gap((name, "small"))
     beyond_gap[name] = audit.paired_difference(large, small)
 members = [comparison.estimate(variant, "", "member accuracy").value for variant in variants]
+surplus = {name: beyond_gap[name] for name in ("depth", "channels")}
+
+
+def each_alone(estimates):
+    """Note of a claim about the smallest of several estimates."""
+    return (
+        f"each alone: {report.listed(estimates)}. The upper end is corrected for {len(estimates)} "
+        "comparisons, so it can exceed that of one kind alone"
+    )
+
 
 # %%
 report.judge(
     claims,
-    notes={
-        "each_leaks": f"each alone: {report.listed(leaks)}",
-        "beyond_the_gap": "each alone: "
-        + report.listed({name: beyond_gap[name] for name in ("depth", "channels")}),
-    },
+    notes={"each_leaks": each_alone(leaks), "beyond_the_gap": each_alone(surplus)},
     each_leaks=audit.least(leaks.values()),
-    beyond_the_gap=audit.least([beyond_gap["depth"], beyond_gap["channels"]]),
+    beyond_the_gap=audit.least(surplus.values()),
     map_leaks=leaks["map"],
     depth_leaks=leaks["depth"],
     channels_leak=leaks["channels"],

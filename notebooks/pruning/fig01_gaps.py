@@ -241,8 +241,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** The page tests one pruner at one sparsity. All targets draw their members from the
 # same half of the pool; the intervals do not include the choice of that half. A larger gap need not
-# mean more leakage: an attack can identify the same number of members while a gap grows (see
-# `fig09_gap_and_risk`).
+# mean more leakage: an attack can identify the same number of members while a gap grows.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -146,7 +146,8 @@ claims
 # ## Attack accuracy by sparsity (Fig. 10)
 # Points are means over targets. The title counts networks one by one: a network counts if no other
 # attack is more accurate on it than SAMIA. So the attack with the highest mean need not be the most
-# accurate one on most networks.
+# accurate one on most networks. Points of one sparsity are shifted sideways so that they do not
+# overlap.
 
 # %%
 study = recipe.PruningStudy(
@@ -240,12 +241,24 @@ report.against_paper(
 # %%
 on_test = [comparison.measured(setting, "", "test accuracy") for setting in settings]
 on_members = [comparison.measured(setting, "", "member accuracy") for setting in settings]
-generalization = np.subtract(on_members, on_test).T  # gap, (targets, pruned networks)
-correlations = []
-for name in (*baselines, "SAMIA"):
-    accuracy = np.array([comparison.measured(setting, name, "accuracy") for setting in settings]).T
-    correlation = audit.correlation(accuracy, generalization)
-    correlations.append(audit.mean_ci(correlation, bounds=(-1, 1)))
+generalization = np.subtract(on_members, on_test)  # gap, (pruned networks, targets)
+
+
+def correlation_with_gap(chosen):
+    """Of attack accuracy with the gap over some pruned networks: the lowest of five attacks."""
+    correlations = []
+    for name in (*baselines, "SAMIA"):
+        accuracy = [comparison.measured(settings[place], name, "accuracy") for place in chosen]
+        correlation = audit.correlation(np.transpose(accuracy), generalization[chosen].T)
+        correlations.append(audit.mean_ci(correlation, bounds=(-1, 1)))
+    return audit.least(correlations)
+
+
+has_fitted = np.mean(on_members, axis=1) >= 0.9
+fitted = np.flatnonzero(has_fitted)
+fitted_note = f"{len(fitted)} of {len(settings)} prunings have a member accuracy of 0.9 or more"
+if len(fitted) > 2:
+    fitted_note = report.listed({f"{fitted_note}; over these": correlation_with_gap(fitted)})
 
 # %%
 threshold_accuracies = []
@@ -263,7 +276,13 @@ report.judge(
     attention=advantages[without_attention],
     sensitivity=advantage(without_attention, "NNCls"),
     others_effective=audit.least(threshold_accuracies),
-    high_gap=audit.least(correlations),
+    high_gap=correlation_with_gap(range(len(settings))),
+    notes={
+        "highest": report.listed(
+            {f"at {low:.0%} sparsity alone": comparison.most_accurate("SAMIA", baselines, mildest)}
+        ),
+        "high_gap": fitted_note,
+    },
     checks={claim.name: pruning_acts for claim in claims},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -276,7 +295,8 @@ report.judge(
 # **Limits.** All targets draw their members from the same half of the pool, one set of shadow
 # models attacks them, and each attack network is trained once: intervals cover the choice of
 # targets alone. Each of five equally good attacks would be the most accurate one on 20% of the
-# networks. The paper has eight attacks besides SAMIA; this page leaves out three.
+# networks. In `quick`, some networks at 80% sparsity fit their members badly; they may cause the
+# correlation. The paper has eight attacks besides SAMIA; this page leaves out three.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -98,7 +98,7 @@ claims = report.claims(
         "on the dense network",
         above=0.0,
         margin=0.02,
-        paper="Fig. 8 (images), applied to Fig. 11",
+        paper="section 5.2.1 (Fig. 8)",
         quote="When a low sparsity level is used, we always observe the increased privacy risk",
         section="5.2.1",
         control="paired over targets; two different attacks, as in the paper",
@@ -125,7 +125,8 @@ claims
 # ## Attack accuracy by sparsity (Fig. 11)
 # Points are means over targets; the dotted line is SAMIA on the dense network. The title counts
 # networks one by one: a network counts if no other attack is more accurate on it than SAMIA. n
-# counts targets; each gives one pruned network for each sparsity.
+# counts targets; each gives one pruned network for each sparsity. Points of one sparsity are
+# shifted sideways so that they do not overlap.
 
 # %%
 study = recipe.PruningStudy(

@@ -58,8 +58,11 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 # %%
 import numpy as np
 from leak_atlas import audit, lab, report
+from leak_atlas.attacks.signals import confidence
+from leak_atlas.data.designs import Role, in_pool
 from leak_atlas.localization.divergence import (
     behaviours,
+    gap,
     gap_by_class,
     gaps,
     same_predictions,
@@ -154,11 +157,12 @@ pruned = study.target_networks(study.dense.pruned(pruner, sparsity))
 reordered = pruned.train(study.tuning, order=1).signals()
 sensitivity = study.sensitivities(variants, queries)
 removed = {(pruner, sparsity): study.removed(variants["Base"])}
+stopped = study.pruned_early(pruner, sparsity, dense_stops, stops)
 comparison = lab.compare(
     variants,
     {"Conf": Threshold()},
     targets=targets,
-    checkpoints={"Base": study.pruned_early(pruner, sparsity, dense_stops, stops)},
+    checkpoints={"Base": stopped},
     also=[sensitivity, removed, reordered],
 )
 
@@ -224,20 +228,46 @@ report.profile(
 
 # %% [markdown]
 # ## Accuracy, leakage and gaps
-# The confidence gap can also fall because the accuracy on members falls, as with early stopping. No
-# claim compares the gaps at an equal accuracy on members.
+# The confidence gap can also fall because the accuracy on members falls, as with early stopping. So
+# the last rows are the stopped Bases whose accuracy on members is just below and just above PPB's.
+
 
 # %%
+def confidence_gaps(population):
+    """Confidence gap of each target network."""
+    values = []
+    for step in study.target_networks(population).signals():
+        stored = comparison.results[step]
+        pool = in_pool(stored["role"])
+        of_truth = confidence(stored["logits"][pool], stored["labels"][pool])
+        values.append(gap(of_truth, stored["role"][pool] == Role.MEMBER))
+    return values
+
+
+members = {v: comparison.estimate(v, "", "member accuracy") for v in comparison.variants}
+fit = {epoch: members[lab.Checkpoint("Base", epoch)].value for epoch in stopped}
+below = [epoch for epoch in stopped if fit[epoch] <= members["PPB"].value]
+above = [epoch for epoch in stopped if fit[epoch] > members["PPB"].value]
+surrounding = sorted(below, key=fit.get)[-1:] + sorted(above, key=fit.get)[:1]
+
+# %%
+shown = [*variants, *[lab.Checkpoint("Base", epoch) for epoch in surrounding]]
+confidence_gap_of = {v: audit.mean_ci(gap_values[v]["confidence"]) for v in variants}
+for epoch in surrounding:
+    estimate = audit.mean_ci(confidence_gaps(stopped[epoch]))
+    confidence_gap_of[lab.Checkpoint("Base", epoch)] = estimate
 rows = []
-for variant in variants:
-    row = {"network": variant}
-    row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
+for variant in shown:
+    row = {"network": str(variant), "member accuracy": members[variant]}
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC of Conf"] = comparison.estimate(variant, "Conf")
-    row["confidence gap"] = audit.mean_ci(gap_values[variant]["confidence"])
-    row["sensitivity gap"] = audit.mean_ci(gap_values[variant]["sensitivity"])
+    row["confidence gap"] = confidence_gap_of[variant]
+    row["sensitivity gap"] = None
+    if variant in variants:
+        row["sensitivity gap"] = audit.mean_ci(gap_values[variant]["sensitivity"])
     rows.append(row)
-report.table(rows, caption=f"Mean over {targets} targets, {sparsity:.0%} sparsity")
+caption = f"Mean over {targets} targets, {sparsity:.0%} sparsity"
+report.table(rows, caption=f"{caption}. Epochs before and after pruning are counted together")
 
 # %% [markdown]
 # ## Verdicts
@@ -261,6 +291,9 @@ manipulation_checks["PPB lowers the accuracy on members"] = member_accuracy_fall
 kept = f"{np.mean(with_ppb):.0%} under PPB, {np.mean(with_other_order):.0%} under another order"
 losses = {"fall of member accuracy": member_accuracy_fall}
 losses["fall of test accuracy"] = comparison.accuracy_difference("Base", "PPB")
+for epoch in surrounding:
+    words = f"gap of Base stopped at member accuracy {fit[epoch]:.3f}"
+    losses[words] = confidence_gap_of[lab.Checkpoint("Base", epoch)]
 notes = {
     "confidence_falls": report.listed(losses),
     "classes_kept": f"non-members that keep the class: {kept} of batches",

@@ -15,9 +15,9 @@
 # **Setup.** A pruned network is fine-tuned with a defence or without one (*Base*). PPB sorts the
 # probabilities of each member's posterior by size. It penalizes the divergence between the sorted
 # posteriors of two members; the number after PPB is the weight of the penalty. ADV (adversarial
-# regularization) trains the network against an attack network. The attackers do not know the
-# defence: SAMIA and LiRA learn from shadow models of Base. L1 unstructured prunes single weights;
-# the other pruners prune filters.
+# regularization) trains the network against an attack network. The attacks are *non-adaptive*:
+# SAMIA and LiRA do not know the defence and learn from shadow models of Base. L1 unstructured
+# prunes single weights; the other pruners prune filters.
 #
 # **Second question.** Is PPB more accurate than early stopping at the same leakage? The first
 # question is judged with the larger weight of PPB; the second question and the cost in test
@@ -28,8 +28,8 @@
 # 1. *Early stopping* (decides the second question): Base after fewer epochs, before or after
 #    pruning. The test accuracy with PPB is compared with that of Base stopped where LiRA has the
 #    same AUC (*at matched AUC*).
-# 2. *The paper's filter*: a claim about a defence is judged only if the defence keeps 75% of Base's
-#    test accuracy, in the mean over pruners.
+# 2. *A filter after the paper's*: a claim is judged only if the defence keeps 75% of Base's test
+#    accuracy in the mean over pruners. The paper filters each network.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -89,7 +89,10 @@ claims = report.claims(
         headline=True,
     ),
     report.early_stopping_claim(
-        "beats_stopping", f"networks with {weak} ({pruners[0]})", headline=True
+        "beats_stopping",
+        f"networks with {weak} ({pruners[0]})",
+        attack="non-adaptive LiRA",
+        headline=True,
     ),
     report.Claim(
         "ppb_is_cheap",
@@ -106,7 +109,8 @@ claims = report.claims(
     report.Claim(
         "adv_works",
         f"ADV lowers the AUC of SAMIA for {' and '.join(weight_pruners)}",
-        quantity="AUC of SAMIA: ADV minus Base, the higher of the two pruners' differences",
+        quantity="AUC of SAMIA (our measure; the paper's is the attack accuracy): ADV minus Base, "
+        "the higher of the two pruners' differences",
         below=0.0,
         margin=0.02,
         paper="Fig. 16",
@@ -243,7 +247,7 @@ report.table(rows, caption=caption, fold="Accuracy and leakage of all networks")
 
 # %%
 def manipulation_checks(defence, chosen):
-    """What a defence must have done, and the paper's filter: means over some pruners."""
+    """What a defence must have done, and a filter after the paper's: means over some pruners."""
     defended = [(pruner, defence) for pruner in chosen]
     undefended = [(pruner, "Base") for pruner in chosen]
     checks = comparison.defence_acts(defended, undefended, "SAMIA", defence, 0.75)
@@ -257,7 +261,21 @@ adv_filters = [(pruner, "ADV") for pruner in filter_pruners]
 base_filters = [(pruner, "Base") for pruner in filter_pruners]
 balance = comparison.gain_minus_cost(adv_filters, base_filters, "SAMIA")
 aucs = [comparison.estimate((pruner, strong), "SAMIA").value for pruner in pruners]
-auc_note = f"the AUC of SAMIA on these networks is {min(aucs):.2f} to {max(aucs):.2f}"
+strong_note = f"the AUC of SAMIA on these networks is {min(aucs):.2f} to {max(aucs):.2f}"
+for pruner in pruners:
+    kept = comparison.accuracy((pruner, strong)).value / comparison.accuracy((pruner, "Base")).value
+    if kept < 0.75:
+        strong_note += f"; with {pruner}, {strong} keeps {kept:.0%} of Base's test accuracy"
+
+# %%
+with_strong = comparison.early_stopping((first, strong), "LiRA")
+stopping_notes = [matched.reason] if matched.reason else []
+stopping_notes.append(with_strong.reason or report.listed({f"the same with {strong}": with_strong}))
+accuracy_changes = []
+for pruner in weight_pruners:
+    change = comparison.contrast((pruner, "ADV"), (pruner, "Base"), "SAMIA", "accuracy")
+    accuracy_changes.append(change)
+higher_change = {"the same for the attack accuracy": audit.largest(accuracy_changes)}
 
 # %%
 report.judge(
@@ -267,7 +285,11 @@ report.judge(
     ppb_is_cheap=audit.least(costs),
     adv_works=audit.largest(auc_changes),
     adv_fails_for_filters=audit.mean_ci(balance),
-    notes={"ppb_hides": auc_note},
+    notes={
+        "ppb_hides": strong_note,
+        "beats_stopping": "; ".join(stopping_notes),
+        "adv_works": report.listed(higher_change),
+    },
     checks={
         "ppb_hides": manipulation_checks(strong, pruners),
         "beats_stopping": manipulation_checks(weak, [first]),

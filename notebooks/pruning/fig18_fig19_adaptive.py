@@ -86,13 +86,17 @@ claims = report.claims(
         headline=True,
     ),
     report.early_stopping_claim(
-        "beats_stopping", f"networks with PPB ({pruners[0]})", headline=True
+        "beats_stopping",
+        f"networks with PPB {ppb:g} ({pruners[0]})",
+        attack="adaptive LiRA",
+        headline=True,
     ),
     report.Claim(
         "best_for_filters",
         f"For {' and '.join(filter_pruners)}, adaptive SAMIA has a lower AUC with PPB than with "
         "ADV",
-        quantity="AUC of adaptive SAMIA: PPB minus ADV"
+        quantity="AUC of adaptive SAMIA (our measure; the paper's is the attack accuracy): PPB "
+        "minus ADV"
         + (", the higher of two pruners' differences" if len(filter_pruners) > 1 else ""),
         below=0.0,
         margin=0.02,
@@ -105,8 +109,8 @@ claims = report.claims(
         "both_for_weights",
         f"For {' and '.join(weight_pruners)}, adaptive SAMIA has a lower AUC with PPB and with ADV "
         "than without a defence",
-        quantity="AUC of adaptive SAMIA: defence minus Base, the highest difference of PPB and ADV "
-        "for these pruners",
+        quantity="AUC of adaptive SAMIA (our measure; the paper's is the attack accuracy): defence "
+        "minus Base, the highest difference of PPB and ADV for these pruners",
         below=0.0,
         margin=0.02,
         paper="Fig. 18",
@@ -231,19 +235,38 @@ def manipulation_checks(defence, chosen):
 
 
 # %%
-ppb_minus_adv = [comparison.contrast((p, "PPB"), (p, "ADV"), "SAMIA") for p in filter_pruners]
-defence_minus_base = []
-for pruner in weight_pruners:
-    for defence in defences:
-        auc_change = comparison.contrast((pruner, defence), (pruner, "Base"), "SAMIA")
-        defence_minus_base.append(auc_change)
+def ppb_minus_adv(metric):
+    """A metric of SAMIA with PPB minus that with ADV: the higher difference of filter pruners."""
+    differences = []
+    for pruner in filter_pruners:
+        pair = (pruner, "PPB"), (pruner, "ADV")
+        differences.append(comparison.contrast(*pair, "SAMIA", metric))
+    return audit.largest(differences)
+
+
+def defence_minus_base(metric):
+    """A metric of SAMIA with a defence minus that without: the highest difference."""
+    differences = []
+    for pruner in weight_pruners:
+        for defence in defences:
+            pair = (pruner, defence), (pruner, "Base")
+            differences.append(comparison.contrast(*pair, "SAMIA", metric))
+    return audit.largest(differences)
+
+
+# %%
+accuracy_words = "the same for the attack accuracy"
 members = {v: comparison.estimate(v, "", "member accuracy") for v in comparison.variants}
 report.judge(
     claims,
     ppb_below_base=audit.largest(accuracy_changes.values()),
     beats_stopping=matched,
-    best_for_filters=audit.largest(ppb_minus_adv),
-    both_for_weights=audit.largest(defence_minus_base),
+    best_for_filters=ppb_minus_adv("auc"),
+    both_for_weights=defence_minus_base("auc"),
+    notes={
+        "best_for_filters": report.listed({accuracy_words: ppb_minus_adv("accuracy")}),
+        "both_for_weights": report.listed({accuracy_words: defence_minus_base("accuracy")}),
+    },
     checks={
         "ppb_below_base": manipulation_checks("PPB", pruners),
         "beats_stopping": manipulation_checks("PPB", [first]),

@@ -212,6 +212,11 @@ for order in rankings:
         row["member accuracy"] = comparison.estimate(order, "", "member accuracy")
         row["test accuracy"] = comparison.accuracy(order)
         rows.append(row)
+for variant in (uniform, "Base"):
+    row = {"training": variant, "members": "all"}
+    row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
+    row["test accuracy"] = comparison.accuracy(variant)
+    rows.append(row)
 coverage = f"A window visits {study.coverage(window):.0%} of the members in a round"
 accuracies = "Accuracies are on all members and all test samples"
 report.table(

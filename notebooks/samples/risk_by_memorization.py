@@ -72,9 +72,9 @@ smallest_effect = 0.05  # of interest: a sixth has some 140 samples
 claims = report.claims(
     report.Claim(
         "tpr_rises",
-        "LiRA's TPR is higher for members with the highest memorization scores of accuracy than "
-        "for others",
-        fails="LiRA's TPR is lower for members with the highest memorization scores of accuracy "
+        "LiRA's TPR is higher for members with the highest accuracy scores (memorization) than for "
+        "others",
+        fails="LiRA's TPR is lower for members with the highest accuracy scores (memorization) "
         "than for others",
         quantity=f"TPR of LiRA at one threshold (FPR of {fpr:.0%} over all samples): {top}",
         above=0.0,
@@ -86,10 +86,10 @@ claims = report.claims(
     ),
     report.Claim(
         "beyond_difficulty",
-        "AUC rises more with the memorization score of confidence than with the difficulty of a "
-        "sample",
-        fails="AUC rises less with the memorization score of confidence than with the difficulty "
-        "of a sample",
+        "AUC rises more with the confidence score at nearly equal difficulty than with difficulty "
+        "at nearly equal score",
+        fails="AUC rises less with the confidence score at nearly equal difficulty than with "
+        "difficulty at nearly equal score",
         quantity=f"{halves_gap}: {directions}",
         above=0.0,
         margin=smallest_effect,
@@ -207,14 +207,18 @@ for name, values in areas.items():
 words = "significantly higher", "significantly lower", "not significantly higher"
 score_effect = report.effect(samples.rise(areas["confidence score"]), *words)
 difficulty_effect = report.effect(samples.rise(areas["difficulty"]), *words)
+title = (
+    f"Highest sixth: AUC is {score_effect} by confidence score, {difficulty_effect} by difficulty"
+)
+if score_effect == difficulty_effect:
+    title = f"AUC is {score_effect} in the highest sixth, by confidence score and by difficulty"
 report.profile(
     points,
     hue="sixths by",
     reference_label="guessing",
     xlabel="sixth of the samples",
     ylabel="AUC (mean of Conf and LiRA)",
-    title=f"From the lowest to the highest sixth, AUC is {score_effect} by confidence score and "
-    f"{difficulty_effect} by difficulty",
+    title=title,
 )
 
 # %% [markdown]

@@ -11,16 +11,16 @@
 #
 # **Question.** Ours, about the slide on the defence RMR in WeMem (Shang et al. 2025). With RMR at
 # lambda_r = .1, the accuracy of the slide's attack networks falls to between 72.9 and 73.2 % on
-# CIFAR10; without a defence, that of NN is 75.85 %. The slide takes this fall for protection. A
-# guess that calls every sample a member would be right for 73.2 % there. On the slide, NN without a
-# defence is 2.65 points above this guess. We test our copy of NN.
+# CIFAR10; without a defence, that of NN is 75.85 %. The slide takes this fall for protection. In
+# the published code, 73.2 % of the attacked samples are members. If the slide has the same split, a
+# guess that calls every sample a member is right for 73.2 %. We test our copy of NN.
 #
 # **Setup.** Networks are pruned in five rounds, with RMR and without (*Base*). RMR is an L2 penalty
 # of strength lambda_r = .1 for members with high memorization scores: how much the confidence in a
 # sample depends on training with it. *NN* is one of the slide's attack networks. Most attacked
-# samples are members (the share stands below the table; 73.2 % in the published code). n counts
-# target networks. All targets of one kind are attacked by the same trained NN, so the intervals do
-# not include the variation between trainings of NN. *Dense* is the network before pruning.
+# samples are members (the share stands below the table). n counts target networks. All targets of
+# one kind are attacked by the same trained NN, so the intervals do not include the variation
+# between trainings of NN. *Dense* is the network before pruning.
 #
 # **Controls.**
 #
@@ -87,7 +87,6 @@ claims = report.claims(
         margin=0.02,
         ours="our control",
         control="the same guess, without RMR",
-        headline=True,
     ),
     report.Claim(
         "ranks_worse",
@@ -174,7 +173,9 @@ report.against_paper(
 # %%
 rows = []
 for name in variants:
-    row = {"network": name, "test accuracy": comparison.accuracy(name)}
+    row = {"network": name}
+    row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
+    row["test accuracy"] = comparison.accuracy(name)
     row["accuracy of NN"] = comparison.estimate(name, "NN", "accuracy")
     tpr, fpr = audit.own_rates(comparison.attacks[name, "NN"])
     row["TPR of NN"] = audit.mean_ci(tpr)
@@ -195,6 +196,7 @@ report.judge(
     majority_floor=above_guess[with_rmr],
     beats_guess=above_guess["Base"],
     ranks_worse=comparison.auc_difference(with_rmr, "Base", "NN"),
+    notes={"majority_floor": report.listed({"the same without a defence": above_guess["Base"]})},
     checks={"majority_floor": penalty_check, "ranks_worse": penalty_check},
     regime={
         "dense member accuracy": comparison.estimate("dense", "", "member accuracy"),
@@ -203,11 +205,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, and one of the slide's four attack networks. On the
-# slide, the accuracy of NN on networks without a defence is 75.85 %, above the 73.2 % of a majority
-# guess. Where NN is as accurate as the guess, its accuracy does not show how much leakage remains;
-# the AUC does. As in the published code, targets and shadow models share their non-members. All
-# targets share one half of the samples and one set of shadow models.
+# **Limits.** One data set, one architecture, and one of the slide's four attack networks. Where NN
+# is as accurate as the guess, its accuracy does not show how much leakage remains; the AUC does. As
+# in the published code, targets and shadow models share their non-members. All targets share one
+# half of the samples and one set of shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -232,13 +232,19 @@ report.against_paper(
 
 # %% [markdown]
 # ## RMR compared with plain L2 and early stopping
-# The line joins dense networks that were stopped early and then pruned, and Base after each round.
+# The line joins dense networks that were stopped early and then pruned with one epoch a round, and
+# Base after each round. It leaves out even earlier stops, which leak less than every defence.
 # *Code* is the published code of RMR.
 
 # %%
-lines = {"Base, stopped early": [*comparison.checkpoints["Base"], "Base"]}
-lines["RMR, by lambda_r"] = [name for name in penalties if name not in untrained]
-for name in ("plain L2", in_code, "SWMR", "RSW, plain L2"):
+trained = [name for name in penalties if name not in untrained]
+others = ["plain L2", in_code, "SWMR", "RSW, plain L2"]
+lowest_auc = min(comparison.estimate(name, "LiRA").value for name in trained + others)
+stopped = list(comparison.checkpoints["Base"])
+while len(stopped) > 1 and comparison.estimate(stopped[1], "LiRA").value < lowest_auc:
+    stopped = stopped[1:]  # the line begins just below the lowest AUC of a defence
+lines = {"Base, stopped early": [*stopped, "Base"], "RMR, by lambda_r": trained}
+for name in others:
     lines[name] = [name]
 stopping = comparison.early_stopping(best, "LiRA")
 words = "is significantly more", "is significantly less", "is not significantly more"
@@ -327,7 +333,7 @@ report.judge(
         "score_matters": report.listed(
             {
                 "on all samples, AUC of LiRA": on_all,
-                "in the slide's formula, RMR minus plain L2, the same AUC": formula,
+                "AUC in the highest sixth, slide's formula, RMR minus plain L2": formula,
             }
         ),
         "best_tradeoff": untrained_note,
@@ -349,8 +355,9 @@ report.judge(
 # **Limits.** One data set, one architecture, one window and one permutation. The samples on which
 # the first answer measures the AUC are nearly those that RMR penalizes. The claim on the largest
 # net benefit is tested only by strengths that leave at least half of Base's test accuracy. RSW with
-# plain L2 has SWMR's mean strength over a round, not in each epoch. The targets draw their members
-# from one half of the samples and share shadow models.
+# plain L2 has SWMR's mean strength over a round, not in each epoch. One epoch a round may cost
+# accuracy that networks with 21 epochs a round do not lose, which would favour RMR. The targets
+# draw their members from one half of the samples and share shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -17,7 +17,8 @@
 # round of pruning (the median of five rounds), relative to *Base* (no defence). Scores are paid for
 # once: each round bears a fifth of their cost. The training before the first round is the same for
 # all and does not count. Operations are computed from the recipes, so they do not
-# vary between networks (n counts networks). The table has our seconds, too.
+# vary between networks (n counts networks). The table has our seconds, too. *RMR* is an L2 penalty
+# for members with high memorization scores. *SWMR* is RSW with RMR, and a larger step of the window.
 #
 # **Controls.**
 #
@@ -65,6 +66,7 @@ precision = "fp32"  # fp32, or bf16 where the hardware has it
 import numpy as np
 from leak_atlas import audit, lab, recipe, report
 from leak_atlas.recipe import RMR, Data, Model, Population, Schedule, Window, WindowStudy
+from leak_atlas.recipe.objectives import PRIVATE
 
 slide = "slide on time cost"
 operations = "ratio of operations to Base (computed)"
@@ -124,7 +126,8 @@ claims
 # ## Operations and seconds, as ratios to Base
 # Operations and our seconds are medians over rounds. Hollow points are the slides' seconds on the
 # data set Location, with a network and a number of epochs like ours. DP-SGD and the costs of scores
-# lie outside the figure and stand in the table.
+# stand only in the table. In `quick`, RSW and SWMR differ more in seconds than in operations (see
+# Limits).
 
 # %%
 study = WindowStudy(
@@ -265,6 +268,11 @@ for name in round_operations:
         row["slides' seconds: CIFAR10"] = cifar.get(name)
         rows.append(row)
 caption = "Ratios to Base, which has no defence. Intervals leave out changes of the machine's speed"
+if noise:
+    caption += (
+        f". DP-SGD: {PRIVATE:.0f} operations for each weight and sample count in addition to "
+    )
+    caption += "passes, for gradients of single samples; passes alone give a ratio of 4/3"
 report.table(rows, caption=caption)
 
 # %% [markdown]
@@ -277,10 +285,11 @@ breakeven = (1 - to_base["RSW"].value) * round_epochs * rounds  # epochs of five
 report.judge(
     claims,
     notes={
-        "scores_included": f"times Base's operations; {to_base[with_own].value:.1f} times if the "
-        "score networks draw from the target's members alone",
-        "folds_included": f"times Base's operations; more than Base's if the score networks train "
-        f"for more than {breakeven:.0f} epochs, which the slides do not state",
+        "scores_included": f"{to_base[with_networks].value:.1f} times as many; "
+        f"{to_base[with_own].value:.1f} times as many if the score networks draw from the target's "
+        "members alone",
+        "folds_included": f"{to_base[with_folds].value:.3f} times as many; more than Base's if the "
+        f"score networks train for more than {breakeven:.0f} epochs, which the slides do not state",
     },
     scores_included=to_base[with_networks],
     folds_included=to_base[with_folds],
@@ -289,12 +298,13 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Operations count only passes through a network. They leave out a penalty's own steps
-# and the overhead of small batches, which take much of the time on small networks. Seconds depend
-# on what else the machine does at that time. In a separate run of the profile `quick`, in which
-# trainings of both took turns, RSW and SWMR took equal seconds: .33 of Base's. In `quick`, SWMR
-# takes fewer operations than RSW because its window moves by two ranks: it passes the last member
-# before the round ends, so its last epochs visit fewer members.
+# **Limits.** Operations count passes through a network, and the gradients of single samples in
+# DP-SGD (see the table). They leave out a penalty's own steps and the overhead of small batches,
+# which take much of the time on small networks. Seconds depend on what else the machine does at
+# that time. In a separate run of the profile `quick`, in which trainings of both took turns, RSW
+# and SWMR took equal seconds: .33 of Base's. In `quick`, SWMR takes fewer operations than RSW
+# because its window moves by two ranks an epoch, RSW's by one: it passes the last member before the
+# round ends, so its last epochs visit fewer members.
 #
 # One defender pays for all 32 score networks, which draw their samples from the whole pool; drawn
 # from the target's members alone they cost less (see the table). This page trains no five networks

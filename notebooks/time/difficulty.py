@@ -11,7 +11,8 @@
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that "cumulative model effort and
 # uncertainty, particularly 'epistemic uncertainty'", are "strong predictors of both final and
-# dynamic privacy risk" (section on difficulty). The article names no measures: we take common ones.
+# dynamic privacy risk" (section on difficulty). It singles out epistemic uncertainty, "the model's
+# inherent uncertainty about a sample". The article names no measures: we take common ones.
 #
 # **Setup.** Judges (networks that are never attacked) measure how hard each sample is. A sample's
 # *risk* is LiRA's TPR minus FPR after training: how often LiRA calls the sample a member of
@@ -204,14 +205,15 @@ for group, names in groups.items():
 values = {name: with_risk[name].value for name in measures}
 order = sorted(values, key=values.__getitem__, reverse=True)
 points = []
-for name in order:
+for name in [*groups, *order]:
     setting = f"{name} ({group_of[name]})" if name in group_of else name
+    setting = f"mean of {name}" if name in groups else setting
     points.append({"setting": setting, "value": with_risk[name]})
 of_effort = f"{with_risk['effort'].value:.2f} for effort"
 of_uncertainty = f"{with_risk['uncertainty'].value:.2f} for uncertainty"
 report.against_paper(
     points,
-    title=f"The rank correlation with risk is {of_effort} and {of_uncertainty}, in the mean",
+    title=f"Mean rank correlation with risk: {of_effort}, {of_uncertainty}",
     xlabel="rank correlation with the risk, corrected for noise",
 )
 
@@ -251,6 +253,7 @@ report.table(
 notes = {}
 for name in ("effort", "uncertainty", "epistemic"):
     notes[name] = f"Without the correction for noise: {correlations[name].risk}"
+notes["uncertainty"] += f"; epistemic uncertainty alone, corrected: {with_risk['epistemic']}"
 checks = {
     "LiRA beats guessing": comparison.leak("networks", "LiRA")["auc"].low > 0.5,
     "halves of the networks agree on the risk": agreement,
@@ -272,9 +275,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The article does not define effort and uncertainty: other measures may correlate more
-# or less. The border for a strong correlation is ours, and so is the correction for noise.
-# Intervals cover other samples and attacked networks, not other judges. The measures *memorization*
-# and *inconsistency* are close to what LiRA itself compares.
+# or less. The border for a strong correlation is ours, and so is the correction for noise. It does
+# not remove the noise of the measures, which come from few judges (`judges`, `readings`); intervals
+# do not cover other judges. A sample with high final risk has a long path, so the claim on speed is
+# not independent of the claim on risk. The measures *memorization* and *inconsistency* are close to
+# what LiRA itself compares.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

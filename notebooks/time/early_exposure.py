@@ -104,8 +104,8 @@ claims = report.claims(
     ),
     report.Claim(
         "constant_rate",
-        f"With a constant learning rate, LiRA flags over 70 % of {vulnerable} at {late_part} of "
-        "the training",
+        f"At {late_part} of a training with a constant learning rate, LiRA flags over 70 % of "
+        f"{vulnerable}",
         quantity=f"{share_flagged} {late_part} of the training, constant learning rate",
         above=0.7,
         margin=0.1,
@@ -134,7 +134,7 @@ claims = report.claims(
         ours="our control",
         control="halves that share neither targets nor shadow models",
     ),
-    regime={"member accuracy": 0.95, "test accuracy": learnt},
+    regime={"member accuracy (falling rate)": 0.95, "test accuracy (falling rate)": learnt},
 )
 claims
 
@@ -197,8 +197,8 @@ report.curves(
     facet="learning rate",
     reference=0.7,
     reference_label="article",
-    title=f"Of samples that end vulnerable, {early_percent} are flagged at epoch {early}, "
-    f"{late_percent} at epoch {late} of {epochs}",
+    title=f"At epoch {late}, LiRA flags {late_percent} of finally vulnerable samples; "
+    f"at epoch {early}, {early_percent}",
     ylabel="share already flagged",
 )
 
@@ -243,9 +243,14 @@ checks = {}
 for name in studies:
     checks[f"LiRA beats guessing, {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
 flagged_at_constant_rate = shares["constant rate"].same[at_late]
+members = {name: comparison.estimate(name, "", "member accuracy") for name in studies}
+notes = {
+    "by_late": report.listed({"with a constant learning rate": flagged_at_constant_rate}),
+    "constant_rate": report.listed({"member accuracy": members["constant rate"]}),
+}
 report.judge(
     claims,
-    notes={"by_late": report.listed({"with a constant learning rate": flagged_at_constant_rate})},
+    notes=notes,
     by_late=flagged_same[at_late],
     by_early=flagged_same[at_early],
     constant_rate=flagged_at_constant_rate,
@@ -253,15 +258,16 @@ report.judge(
     other_networks=shares["falling rate"].other[-1],
     checks={claim.name: checks for claim in claims},
     regime={
-        "member accuracy": comparison.estimate("falling rate", "", "member accuracy"),
-        "test accuracy": comparison.accuracy("falling rate"),
+        "member accuracy (falling rate)": members["falling rate"],
+        "test accuracy (falling rate)": comparison.accuracy("falling rate"),
     },
 )
 
 # %% [markdown]
-# **Limits.** The article speaks of complex data sets; small images are simple. With a
-# constant learning rate, the training may not be finished. Each half of the networks has fewer
-# shadow models for LiRA than all networks together. Hard samples are compared at one epoch: the
+# **Limits.** The article speaks of complex data sets; small images are simple. Networks with a
+# constant learning rate are exempt from the required member accuracy; in `quick`, they are below it
+# (see the table). Each half of the networks has fewer shadow models for LiRA than all networks
+# together. Hard samples are compared at one epoch: the
 # claim does not say that they become vulnerable earlier than easy samples.
 
 # %%

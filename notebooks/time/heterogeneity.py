@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does vulnerability vary more among samples of harder data?
+# # Does vulnerability vary more among samples of harder data, and does a higher mean explain that?
 #
 # **Question.** An article on Dynamics (Chen et al. 2025) says that complex data lead to a "more
 # varied encoding of vulnerable samples" (section on dataset complexity). The article defines

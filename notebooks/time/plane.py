@@ -21,7 +21,7 @@
 # **Controls.**
 #
 # 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting). The gap is
-#    the loss on non-members minus the loss on members. The networks with the wider final gap are
+#    the loss on non-members minus the loss on members. The networks with the larger final gap are
 #    read at the epoch at which their gap equals the final gap of the others. At earlier epochs the
 #    answer can be another one (see the second figure).
 # 2. *Permuted membership*: the same attack on random membership labels.
@@ -86,11 +86,11 @@ claims = report.claims(
     ),
     report.Claim(
         "at_equal_gap",
-        "At the narrower final gap in loss, samples are more vulnerable on the harder data than on "
-        "the simpler data",
-        fails="At the narrower final gap in loss, samples are less vulnerable on the harder data "
-        "than on the simpler data",
-        quantity=f"{vulnerability} at the narrower final gap in loss: {harder_minus_simpler}",
+        "At an equal gap in loss (the smaller of the two final gaps), samples are more vulnerable "
+        "on the harder data than on the simpler data",
+        fails="At an equal gap in loss (the smaller of the two final gaps), samples are less "
+        "vulnerable on the harder data than on the simpler data",
+        quantity=f"{vulnerability} at an equal gap in loss: {harder_minus_simpler}",
         above=0.0,
         margin=0.05,
         ours="our control",
@@ -177,8 +177,7 @@ report.tradeoff(
     reference=0.0,
     reference_label="no leak",
     corner_label="",
-    title=f"At the narrower final gap in loss, vulnerability is {effect} on {data} than on "
-    f"{simple}",
+    title=f"At an equal gap in loss, vulnerability is {effect} on {data} than on {simple}",
     xlabel="loss of non-members minus loss of members, nats",
     ylabel="mean TPR minus FPR",
 )

@@ -122,7 +122,8 @@ claims = report.claims(
         above=0.0,
         margin=0.05,
         paper="Fig. 3",
-        quote="some of them are the highly privacy-vulnerable weights of the models",
+        quote="some of them are the highly privacy-vulnerable weights […] most weights in them "
+        "[linear layers] are not privacy-vulnerable",
         section="4.2",
         control="linear weights of the same networks",
     ),
@@ -210,7 +211,8 @@ comparison = lab.compare(variants, {"LiRA": LiRA()}, also=scores)
 
 # %% [markdown]
 # ## Both scores of each weight (Fig. 3)
-# Weights of one ResNet and of one ViT. *r* is Pearson's correlation, mean over all networks.
+# Weights of one ResNet and of one ViT. *r* is Pearson's correlation, mean over all networks. Zeros
+# and the smallest 0.1 % of scores lie on the lower or left border.
 
 # %%
 MAIN = {"conv": "main", "attention": "main"}
@@ -259,8 +261,8 @@ for name in variants:
         mean[name, kind] = correlation
 report.density(
     panels,
-    title=f"Learnability and vulnerability of main weights correlate by {mean['ResNet', 'main']:.2f} (ResNet) "
-    f"and {mean['ViT', 'main']:.2f} (ViT)",
+    title="Learnability and vulnerability of main weights correlate by "
+    f"{mean['ResNet', 'main']:.2f} (ResNet) and {mean['ViT', 'main']:.2f} (ViT)",
     notes=notes,
     xlabel="learnability score",
     ylabel="vulnerability score",

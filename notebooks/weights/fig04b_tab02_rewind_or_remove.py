@@ -207,7 +207,7 @@ comparison = lab.compare(
 # %% [markdown]
 # ## Accuracy by the share r of weights
 # Test accuracy after retraining, as in the paper's figure. With norm weights kept, or norm weights
-# alone, A1 is trained at the smallest *r* only.
+# alone, A1 is trained at the smallest *r* only; the title is about this *r*.
 
 # %%
 rows = []
@@ -227,8 +227,8 @@ report.profile(
     hue="variant",
     reference=comparison.accuracy(scratch).value,
     reference_label=scratch,
-    title=f"Removing {percent(smallest)} of the weights costs {cost_removed} points more than CWRF; "
-    f"with norm weights kept, {cost_norms_kept if cost_norms_kept > 0 else 'none'}",
+    title=f"Compared with CWRF, removal costs {cost_removed} points of accuracy, or "
+    f"{cost_norms_kept if cost_norms_kept > 0 else 'none'} with norm weights kept",
     xlabel="r, share of the weights",
     ylabel="test accuracy",
 )

@@ -295,17 +295,16 @@ report.judge(
 # %% [markdown]
 # **Limits.** The headlines are on the mean of RelaxLoss and CCL; a lower mean does not show that
 # each defence leaks less. They use the AUC; the table has the TPR at 0.1 % FPR, or at zero false
-# positives where samples are few. By RMIA, the mean of RelaxLoss and CCL may not fall where it does
-# by LiRA (see the note). On CIFAR-10 (`desk-cpu`), both fit members less and are less accurate
-# inside CWRF than with nothing rewound, which may be the whole effect; there the increase over
-# training from scratch comes from retraining, as nothing rewound leaks more, too. Longer retraining
-# or another share may change the sign. CCL has a weight beta of 1, not its authors' .05, which
-# under Adam makes weight decay twenty times as strong. The claim on HAMP has no control, and the
-# claim on accuracy leaves HAMP out; retraining may be too short for HAMP to converge; the page
-# `defences` trains it longer. Each defence has one strength and one share of rewound weights. The
-# paper chose the share by a grid; the page `fig08_tradeoff_curve` varies strength and share for
-# RelaxLoss. It also compares accuracies at matched AUC, as a lower leak can come with a lower
-# accuracy; in some profiles its data are others.
+# positives where samples are few. A lower leakage inside CWRF can come with a lower accuracy; the
+# note of the second answer has the accuracy. Where networks with nothing rewound also leak more
+# than from scratch, retraining alone may explain an increase. Longer retraining or another share
+# may change the sign. Right after the rewind, our networks may keep far more accuracy than the
+# paper's: see the table's caption. CCL has a weight beta of 1; its authors' .05 makes weight decay
+# under Adam twenty times as strong. The claim on HAMP has no control, and the claim on accuracy
+# leaves HAMP out; retraining may be too short for HAMP to converge; the page `defences` trains it
+# longer. Each defence has one strength and one share of rewound weights. The paper chose the share
+# by a grid; the page `fig08_tradeoff_curve` varies strength and share for RelaxLoss, and compares
+# accuracies at matched AUC; in some profiles its data are others.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -306,6 +306,15 @@ def test_epochs_gain_nothing_over_each_other() -> None:
     assert bent[0][PLACEBO].low > 0.01, "a chord runs below its curve"
 
 
+def test_the_possible_bias_is_the_row_with_the_largest_resolved_value() -> None:
+    small, large = Estimate(0.01, -0.01, 0.03, 5), Estimate(0.05, -0.02, 0.12, 5)
+    outside = Estimate(0.2, 0.1, 0.3, 5, resolved=False)
+    assert audit.possible_bias([{PLACEBO: one} for one in (small, outside, large)]) == large
+    assert audit.possible_bias([{PLACEBO: outside}]) == outside
+    with pytest.raises(ValueError):
+        audit.possible_bias([])
+
+
 @pytest.mark.parametrize(("area", "resolved"), [(0.7, True), (0.59, False), (0.81, False)])
 def test_beyond_the_ends_nothing_is_resolved(area: float, resolved: bool) -> None:
     areas = {"early": [0.6] * 4, "late": [0.8] * 4, "on": [0.8] * 4, "variant": [area] * 4}

@@ -96,6 +96,13 @@ def test_the_claims_that_answer_the_title_are_chosen_by_name() -> None:
     assert claims[1].fails == "Stage 3 has a disparity below 0.04"
 
 
+def test_that_a_disparity_exceeds_the_border_is_our_claim() -> None:
+    silent, loud, first = report.onset_claims("stage3", "", "Fig. 1", "a quote", "3.3")
+    assert silent.paper == first.paper == "Fig. 1"
+    assert loud.origin == "our border, after Fig. 1"
+    assert loud.quote == "a quote"
+
+
 def test_the_network_that_learnt_least_counts(comparison: ProbeComparison) -> None:
     tests = {"narrow": [0.6, 0.8], "wide": [0.9, 0.9]}
     whole = audit.Comparison(tests, {}, members={"narrow": [1.0, 1.0], "wide": [1.0, 0.9]})

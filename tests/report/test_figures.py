@@ -1,11 +1,14 @@
 """Every figure draws what it is given, says its finding, and stays small."""
 
+import base64
+import io
 import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from leak_atlas import audit, report
 from leak_atlas.audit import Estimate
@@ -85,9 +88,12 @@ def a_density() -> Figure:
     )
 
 
-def bands(targets: int) -> dict[str, audit.Roc]:
+SHIFTS = {"CE": 1.2, "RelaxLoss": 0.8}  # of the scores of members
+
+
+def bands(targets: int, shifts: dict[str, float] = SHIFTS) -> dict[str, audit.Roc]:
     rng, found = np.random.default_rng(0), {}
-    for name, shift in (("CE", 1.2), ("RelaxLoss", 0.8)):
+    for name, shift in shifts.items():
         member = rng.permuted(np.tile(np.arange(400) < 200, (targets, 1)), axis=1)
         scores = rng.normal(size=member.shape) + shift * member
         found[name] = audit.roc_band(scores, member)
@@ -130,6 +136,16 @@ def test_roc_stops_at_the_resolution():
     for ax, start in ((linear, 0), (log, 1 / 200)):
         assert [min(line.get_xdata()) for line in ax.lines[:-1]] == [start, start]
     assert log.get_xlim()[0] < 1 / 200
+
+
+def test_a_picture_keeps_the_colours_of_bands():
+    fig = report.roc(bands(targets=4, shifts={"ordinary": 1.6, "scratch": 0.8, "inside": 1.2}))
+    picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(fig.png()))).convert("RGB"))
+    shown = np.unique(picture.reshape(-1, 3), axis=0)
+    for band in fig.axes[0].collections:
+        *colour, alpha = band.get_facecolor()[0]
+        on_white = 255 * (alpha * np.array(colour) + 1 - alpha)
+        assert np.abs(shown - on_white).max(axis=1).min() < 3
 
 
 def test_density_counts_every_point_once():

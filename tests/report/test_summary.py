@@ -48,6 +48,12 @@ def test_a_note_lists_estimates_by_their_words():
     assert report.listed(steps) == "a to b: 0.300 [0.200, 0.400]; b to c: −0.300 [−0.400, −0.200]"
 
 
+def test_a_note_says_which_estimate_is_not_resolved():
+    steps = {"a": RIGHT, "b": Estimate(0.3, 0.2, 0.4, 1, resolved=False)}
+    note = report.listed(steps)
+    assert note == "a: 0.300 [0.200, 0.400]; b: 0.300 [0.200, 0.400] (not resolved)"
+
+
 def test_an_undecided_effect_may_have_words_of_its_own():
     word = "does not significantly change"
     assert report.effect(OPEN, "raises", "lowers", undecided=word) == word

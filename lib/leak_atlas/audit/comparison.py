@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from leak_atlas.audit.targets import (
     units,
 )
 
-__all__ = ["PLACEBO", "Comparison", "described"]
+__all__ = ["PLACEBO", "Comparison", "described", "possible_bias"]
 
 Pair = tuple[Hashable, Hashable]
 Heights = Mapping[Hashable, Sequence[float]]
@@ -434,8 +435,9 @@ class Comparison:
         compared with the others.
 
         The true value is 0, but for the bend of the curve between two epochs: a value above 0 is
-        the most by which the comparison can favour a defence there. The first and the last epoch
-        have no epochs on both sides, and are left out. ValueError as `early_stopping`.
+        the most by which the comparison can favour a defence there. A value below 0 shows that this
+        epoch lies low: it favours a defence at the same AUC, too. The first and the last epoch have
+        no epochs on both sides, and are left out. ValueError as `early_stopping`.
         """
         line = self._epochs(None)
         rows = []
@@ -531,6 +533,17 @@ def _restricted(stored: Scored, samples: IntArray) -> Scored:
     chosen = np.isin(stored["index"], samples)
     kept = {name: np.asarray(stored[name])[..., chosen] for name in ("scores", "member", "index")}
     return {**stored, **kept}
+
+
+def possible_bias(placebo: Rows) -> Estimate:
+    """The largest value of `Comparison.placebo`: by how much the comparison may favour a defence.
+
+    Its interval is the one of its row, so it is not corrected for the choice among epochs. A row
+    that is not resolved counts only where all are not. ValueError on no rows.
+    """
+    gains = [row[PLACEBO] for row in placebo]
+    known = [gain for gain in gains if gain.resolved]
+    return max(known or gains, key=attrgetter("value"))
 
 
 def described(variant: Hashable) -> str:

@@ -6,6 +6,7 @@ that only the chosen cell shows (its distributions, its samples) lie inside it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,17 +42,20 @@ FREE: Spec = {"scale": {"zero": False}, "title": None}  # an axis that may begin
 
 @dataclass(frozen=True)
 class Measure:
-    """What the colours of a map mean: a column of its rows, next to `low` and `high`."""
+    """What the colours of a map mean: a column of its rows, next to `low` and `high`. No value is
+    below 0, and none is above `most`.
+    """
 
     column: str
     title: str
     ends: tuple[float, ...]  # what lies beyond the first and the last has their colour
     chance: float | None = None  # a number is in brackets where its interval contains this
+    most: float = math.inf
     digits: int = 2
     colours: Sequence[str] = BLUE_TO_RED
 
 
-AUC = Measure("auc", "AUC", (0.25, 0.5, 0.75), chance=0.5)
+AUC = Measure("auc", "AUC", (0.25, 0.5, 0.75), chance=0.5, most=1)
 
 
 # ---------------------------------------------------------------- of both sides
@@ -114,7 +118,8 @@ def _heat_colour(of: Measure) -> Spec:
     scale = {"domain": list(of.ends), "range": list(of.colours), "clamp": True}
     number = f"format(datum.value, '.{of.digits}f')"
     first, last = of.ends[0], of.ends[-1]
-    beyond = f"datum.value >= {last} ? '≥ ' : {first} > 0 && datum.value <= {first} ? '≤ ' : ''"
+    above = f"datum.value >= {last} ? '≥ ' : ''" if last < of.most else "''"
+    below = f"datum.value <= {first} ? '≤ ' : ''" if first > 0 else "''"
     legend = {
         "title": of.title,
         "titleOrient": "left",
@@ -122,7 +127,7 @@ def _heat_colour(of: Measure) -> Spec:
         "direction": "horizontal",
         "gradientLength": 120,
         "gradientThickness": 9,
-        "labelExpr": f"({beyond}) + {number}",
+        "labelExpr": f"({above}) + ({below}) + {number}",
     }
     return by(f"{of.column}:Q", scale=scale, legend=LEGEND | legend)
 

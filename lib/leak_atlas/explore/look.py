@@ -13,10 +13,17 @@ STORED, OPEN = "● ", "○ "
 # a row of controls
 WRAP = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "4px 16px"}
 AUTO = {"width": "auto"}
+ATTACKS = {"Conf": "threshold on confidence"}  # what short names mean
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
+
+
+def attacked_by(name: str) -> str:
+    """A sentence that names the attack."""
+    meaning = f" ({ATTACKS[name]})" if name in ATTACKS else ""
+    return f"Attack: {name}{meaning}."
 
 
 def status(*lines: str) -> str:

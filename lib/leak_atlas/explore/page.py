@@ -19,7 +19,9 @@ from leak_atlas.explore.description import Description, Rows, State, figure
 
 
 def packet(of: Description, state: State) -> str:
-    """The states that `of` publishes, from this one on; those that are not stored are left out."""
+    """The states that `of` publishes, from this one on, and its hint; those that are not stored are
+    left out.
+    """
     pool: dict[str, int] = {}  # the place of each row
     states = []
     for label, changed in of.published().items():
@@ -27,7 +29,8 @@ def packet(of: Description, state: State) -> str:
             if shown := _shown(of, state | changed, pool):
                 states.append({"label": label} | shown)
     rows = ",".join(pool)
-    text = f'{{"pool": [{rows}], "states": {json.dumps(states)}}}'
+    hint = json.dumps(of.hint)
+    text = f'{{"pool": [{rows}], "states": {json.dumps(states)}, "hint": {hint}}}'
     packed = gzip.compress(text.encode(), mtime=0)
     return base64.b64encode(packed).decode()
 

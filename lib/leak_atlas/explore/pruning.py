@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leak_atlas import audit
-from leak_atlas.explore import charts, records, shelf, vega
+from leak_atlas.explore import charts, look, records, shelf, vega
 from leak_atlas.explore.charts import Measure
 from leak_atlas.explore.description import Choice, Description, Pointer, Rows, State, sample_pointer
 from leak_atlas.explore.exposed import ALL, GROUPS, SHOWN, Exposed, path_rows
@@ -42,7 +42,9 @@ from leak_atlas.recipe import (
 
 SPARSITIES = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)  # that can be looked at
 EXPOSED = replace(charts.AUC, ends=(0, 0.5, 1))
-REMOVED = Measure("removed", "% removed", (0, 100), digits=0, colours=("#f7f7f7", "#b48ac2"))
+REMOVED = Measure(
+    "removed", "% removed", (0, 100), most=100, digits=0, colours=("#f7f7f7", "#b48ac2")
+)
 
 
 @dataclass(eq=False)
@@ -201,7 +203,7 @@ class Pruning(Description):
         at, who = state["sparsity"], state["who"]
         names = self._names(state)
         chosen = {"at": at, "class": who}
-        texts = []
+        texts = [look.attacked_by(state["attack"])]
         for row in records.select(rows["cells"], **chosen):
             side = row["side"]
             auc = records.sentence(row, "auc", "AUC")
@@ -235,7 +237,7 @@ class Pruning(Description):
             by("class:N", sort=names, title="class"),
             place.format("class"),
             width,
-            EXPOSED,
+            replace(EXPOSED, title=f"AUC of {state['attack']}"),
         )
         removed = charts.heat(
             vega.rows("layers"),

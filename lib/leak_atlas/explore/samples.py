@@ -50,7 +50,8 @@ class Samples(Description):
     hint = (
         "Play moves the window through the epochs of a round. Click a member to read its"
         " memorization score and its exposure, and to see the members that look most like it."
-        " Exposure is the percentage of non-members with a lower attack score."
+        " A sample's exposure is the percentage of non-members with a lower attack score. The line"
+        " of mean exposure ends at the last rank that all targets have."
     )
 
     def __post_init__(self) -> None:
@@ -186,6 +187,7 @@ class Samples(Description):
         visits = [row["visits"] for row in rows["members"]]
         share = look.percent(np.mean(visits) / epochs)
         return [
+            look.attacked_by(state["attack"]),
             f"In epoch {epoch} of {epochs} of a round the window holds ranks {first} to {last} of each"
             f" class. A round visits a member on average {share} as often as Base does.",
             *_mean_exposure(rows),
@@ -207,7 +209,8 @@ class Samples(Description):
         left = {
             "members of one target, a row a class": _tiles(rows, sample, rank, width),
             "visits in a round (line: Base)": _visits(rows, epochs, rank, width),
-            "mean exposure of members, %": exposure | {"width": width, "height": 150},
+            f"mean exposure of members to {state['attack']}, %": exposure
+            | {"width": width, "height": 150},
         }
         alike = charts.strip(near, sample, TIPS[:1], small, NEIGHBOURS)
         right = {

@@ -64,7 +64,7 @@ class Time(Description):
         " trained without it (FPR) and with it (TPR). Its colour is its rank: the percentage of"
         " samples with a smaller value of the measure. Click a point, or a picture, to follow"
         " its path; play runs over the epochs. Points are moved a little so that none hides"
-        " another. High risk: TPR at least 0.8, FPR at most 0.2."
+        " another. The purple path is the mean of all samples. High risk: TPR at least 0.8, FPR at most 0.2."
     )
 
     def __post_init__(self) -> None:

@@ -203,9 +203,11 @@ class Weights(Description):
             TIMES,
         )
         others = list(self.references(state["defence"]))
+        trained = [rate for rate in records.values(rows["outcomes"], "at") if rate is not None]
+        labelled = across["axis"] | {"values": sorted(trained)} if trained else across["axis"]
         lines = [
             charts.of_sides(self._compared(state), maps),
-            charts.outcomes(others, across, "cell_at", narrow),
+            charts.outcomes(others, across | {"axis": labelled}, "cell_at", narrow),
         ]
         words = "weights that two scores select, and what rewinding does"
         return vega.page(lines, narrow, words)

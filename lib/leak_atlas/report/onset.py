@@ -10,8 +10,8 @@ from leak_atlas.report.ledger import Claim
 
 __all__ = ["SILENT", "onset_claims"]
 
-# A stage whose disparity is smaller than this counts as silent. Ten pairs of networks of `quick` do
-# not resolve .02.
+# A stage whose disparity is smaller than this counts as silent. The papers name no size: the border
+# is ours. Ten pairs of networks of `quick` do not resolve .02.
 SILENT = 0.04
 ORDER = ["stage1", "stage2", "stage3", "stage4", "stage5"]
 
@@ -29,7 +29,8 @@ def onset_claims(
 
     `variants` names what is varied in the plural ("map sizes"), "" where nothing is. The estimates
     of all are `ProbeComparison.onset(begins)`. `headlines` names those that answer the page's
-    title. Raises BadInput if no stage stands before `begins`.
+    title. That `begins` shows a disparity is marked as ours, as its border is. Raises BadInput if no
+    stage stands before `begins`.
     """
     if begins not in ORDER[1:]:
         raise BadInput(f"begins takes one of {', '.join(ORDER[1:])}, not '{begins}'")
@@ -61,7 +62,9 @@ def onset_claims(
         + f"disparity |AUC − 0.5| of {stage}{over_all}, {distance}",
         above=SILENT,
         margin=SILENT,
-        **origin,
+        ours=f"our border, after {paper}",
+        quote=quote,
+        section=section,
         control="two seeds on the same data",
         headline="begins_loud" in headlines,
     )

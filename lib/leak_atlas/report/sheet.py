@@ -103,7 +103,10 @@ class Sheet(Figure):
         raw = io.BytesIO()
         self.savefig(raw, format="png", dpi=self.dpi * SHARPER)
         whole = Image.open(raw).convert("RGB")
-        small = whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        # Without k-means, pale bands of different hues become one colour.
+        small = whole.quantize(
+            COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
+        )
         return png(small, optimize=True)
 
 

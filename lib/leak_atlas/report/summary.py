@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leak_atlas.report import ledger
 from leak_atlas.report.ledger import ICONS, digits, failed, requirement, shown
+from leak_atlas.report.tables import UNRESOLVED
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
@@ -52,10 +53,14 @@ def effect(
 
 
 def listed(estimates: Mapping[str, Estimate]) -> str:
-    """Estimates by their words, for the note of a claim: `1×1 to 2×2: 0.073 [0.054, 0.090]; …`."""
+    """Estimates by their words, for the note of a claim: `1×1 to 2×2: 0.073 [0.054, 0.090]; …`.
+
+    An estimate that its sample cannot resolve says so, as in a table.
+    """
     parts = []
     for words, one in estimates.items():
-        parts.append(f"{words}: {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]")
+        part = f"{words}: {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]"
+        parts.append(part if one.resolved else f"{part} ({UNRESOLVED})")
     return "; ".join(parts)
 
 

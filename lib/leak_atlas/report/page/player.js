@@ -211,10 +211,11 @@ window.leakAtlas ??= (() => {
 
   // In place of a static picture: the states that are stored, and where the address says one looks.
   async function page(root) {
-    const { pool, states } = await unpacked(root.querySelector("script").textContent.trim());
+    const { pool, states, hint } = await unpacked(root.querySelector("script").textContent.trim());
     const list = element("select", {}, ...states.map(({ label }) => element("option", { textContent: label })));
     const words = element("p", { className: "leak-atlas-says" }), place = element("div", { className: "leak-atlas-figure" });
     words.setAttribute("role", "status");
+    const meaning = element("p", { className: "leak-atlas-hint", textContent: hint ?? "" }); // older packets have none
     const choice = element("label", { className: "leak-atlas-pointer" }, element("span", { textContent: "show" }), list);
     const asked = new URLSearchParams(location.hash.slice(1));
     list.selectedIndex = Math.max(0, states.findIndex(({ label }) => label === asked.get("show")));
@@ -237,7 +238,7 @@ window.leakAtlas ??= (() => {
       return show(place, { ...figure, rows, at: start }, report);
     };
     list.addEventListener("change", () => fill(where(shown.get(place))));
-    root.replaceChildren(...states.length > 1 ? [choice] : [], place, words); // the figure first
+    root.replaceChildren(...states.length > 1 ? [choice] : [], place, words, meaning); // the figure first
     await fill(Object.fromEntries(asked));
   }
 
