@@ -645,7 +645,7 @@ def against_paper(
     label_inches = 0.45 * sheet.WIDTH / columns  # width of the settings' names
     names = [sheet.wrapped(str(name), label_inches) for name in levels(ours, x)]
     lines = 1 + max(name.count("\n") for name in names)
-    row_inches = max(0.36, 0.25 * len(looks), 0.03 + 9 * sheet.LINE * lines)
+    row_inches = max(0.36, 0.25 * len(looks), 0.12 + 9 * sheet.LINE * lines)
     height = 0.55 + len(names) * row_inches
     add_positions([ours, paper], x, hue, height - 0.5)
     x_limits = limits(None, ours, paper, least=0.01)

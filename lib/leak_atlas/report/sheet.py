@@ -47,7 +47,8 @@ DASHES: tuple[Any, ...] = (
 )
 FAR = 1e3  # where an interval ends that has no end
 COUNTED = count(1)  # figures that this kernel has shown
-SHARPER, COLOURS = 2.0, 256  # dots per dot of the page, colours of a picture
+SHARPER = 2.0  # dots per dot of the page
+COLOURS, UNCHANGED = 256, 64  # colours of a picture, and how many of them are as they were drawn
 LETTER, LINE = (
     0.0075,
     0.0172,
@@ -102,12 +103,27 @@ class Sheet(Figure):
         """The picture in base64; the same figure gives the same bytes."""
         raw = io.BytesIO()
         self.savefig(raw, format="png", dpi=self.dpi * SHARPER)
-        whole = Image.open(raw).convert("RGB")
-        # Without k-means, pale bands of different hues become one colour.
-        small = whole.quantize(
-            COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE
-        )
+        small = with_fewer_colours(Image.open(raw).convert("RGB"))
         return png(small, optimize=True)
+
+
+def with_fewer_colours(picture: Image.Image) -> Image.Image:
+    """The picture in `COLOURS` colours: the most frequent ones, which do not change, and some that
+    are near all others. Pillow's palette alone gives pale bands of two hues the same colour.
+    """
+    pixels = np.asarray(picture, np.int32)
+    codes = pixels @ np.array([256 * 256, 256, 1], np.int32)  # one number for each colour
+    unique, place, count = np.unique(codes, return_inverse=True, return_counts=True)
+    colours = np.stack([unique >> 16, unique >> 8 & 255, unique & 255], axis=1)
+    frequent = colours[np.argsort(-count, kind="stable")[:UNCHANGED]]
+    others = COLOURS - len(frequent)
+    near_all = picture.quantize(others, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    palette = np.concatenate([frequent, np.reshape(near_all.getpalette(), (-1, 3))[:others]])
+    squares = (colours[:, None] - palette) ** 2
+    nearest = squares.sum(axis=2).argmin(axis=1)
+    small = Image.fromarray(nearest[place].reshape(codes.shape).astype(np.uint8), "P")
+    small.putpalette(palette.astype(np.uint8).tobytes())
+    return small
 
 
 # ---------------------------------------------------------------- tables in, looks out
