@@ -292,8 +292,8 @@ report.judge(
 # fits members less may leak less for that reason alone, and one that fits them more may leak more.
 # The accuracy on members is checked at the lowest sparsity only. In `quick`, L1 unstructured
 # pruning lowers the AUC of LiRA in `own01_what_pruning_removes`, where the fine-tuned network fits
-# members better. In `desk-cpu` it lowers the AUC of SAMIA. The figures show Fig. 8; the claim on
-# similar test accuracy is about Fig. 7.
+# members better. In `desk-cpu`, L1 unstructured pruning lowers the AUC of SAMIA. The figures show
+# Fig. 8; the claim on similar test accuracy is about Fig. 7.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -16,10 +16,10 @@
 # **Setup.** The features of a sample are bits. A fully connected network is pruned (L1
 # unstructured: single weights) and fine-tuned with PPB, with DP-SGD, or without a defence (*Base*).
 # PPB sorts the probabilities of each member's posterior by size. It penalizes the divergence
-# between the sorted posteriors of two members; the number after PPB is the weight of the penalty.
-# A *non-adaptive* attack learns from shadow models of Base, an
-# *adaptive* attack from shadow models with the target's defence. The *net gain* of a defence is the
-# attack accuracy that it takes from SAMIA minus the test accuracy that it costs.
+# between the sorted posteriors of two members; the number after PPB is the weight of the penalty. A
+# *non-adaptive* attack learns from shadow models of Base, an *adaptive* attack from shadow models
+# with the target's defence. The *net gain* of a defence is the attack accuracy that it takes from
+# SAMIA minus the test accuracy that it costs.
 #
 # **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #
