@@ -108,7 +108,7 @@ report.roc(curves, title=f"{best} has the largest AUC, {areas[best]:.2f}")
 # stopping *at matched AUC*: with the epoch of ordinary training at which the best attack of section
 # 5 has the same AUC. The line joins the epochs of ordinary training. The defence is worth its cost
 # if its point lies significantly right of the line; the line is uncertain, too. At earlier epochs
-# the learning rate is still high: a whole training of fewer epochs would be a stronger comparison.
+# the learning rate is still high: a whole training of fewer epochs would be a stronger control.
 
 # %%
 gain = comparison.early_stopping("RelaxLoss", best)

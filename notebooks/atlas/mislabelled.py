@@ -221,6 +221,7 @@ def fits_wrong_labels(variant):
     return audit.mean_ci(accuracies, bounds=(0, 1))
 
 
+# %%
 rows = []
 for variant in variants:
     row = {"network": audit.described(variant)}

@@ -259,7 +259,7 @@ report.judge(
 # %% [markdown]
 # **Limits.** At the same strength, a network inside PPTP can be more accurate and leak more. The
 # page `fig14_defences_tinyimagenet` compares at matched AUC, over several strengths. In `quick`,
-# retraining without a defence gives the same accuracy as Adv-Reg inside PPTP, so Adv-Reg does not
+# networks retrained without a defence are not less accurate than with Adv-Reg, so Adv-Reg does not
 # explain its gain over training from scratch. A gain over early stopping can be up to .03 too high
 # (docs/coverage.md). The paper's fifth attack, a neural network, is not run.
 

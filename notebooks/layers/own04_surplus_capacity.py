@@ -11,8 +11,8 @@
 #
 # **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
 # generalization, but "the surplus non- or less-generalized features put the model at higher privacy
-# risks" (section 3.3). The paper has no figure for this sentence. For the map alone, it finds a
-# gain "while not significantly exacerbating the disparity" (section 3.3).
+# risks" (section 3.3). The paper has no figure for this sentence. A larger map alone improves
+# generalization "while not significantly exacerbating the disparity" (section 3.3).
 #
 # **Setup.** Networks are trained on half of a pool. The paper's confidence attack separates this
 # half from the other half. We compare small with large networks in three kinds of capacity: depth,

@@ -212,6 +212,8 @@ notes = {
         }
     ),
 }
+
+# %%
 magnitude, random = ("L1 unstructured", high), ("random weights", high)
 filters = [(pruner, high) for pruner in ("L1 structured", "L2 structured")]
 pruning_acts = comparison.pruned_as_asked(removed)

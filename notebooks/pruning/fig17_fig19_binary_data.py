@@ -231,6 +231,8 @@ strong_checks = manipulation_checks | {f"{strong} lowers the accuracy on members
 strong_falls = {"fall of member accuracy": strong_fall}
 strong_falls["fall of the AUC of LiRA"] = comparison.contrast("Base", strong, "LiRA")
 dp_auc_fall = comparison.contrast("Base", "DP-SGD", "LiRA")
+
+# %%
 report.judge(
     claims,
     ppb_hides=accuracies[strong],

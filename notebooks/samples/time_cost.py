@@ -16,9 +16,9 @@
 # **Setup.** The slides measure seconds. We count operations of forward and backward passes in a
 # round of pruning (the median of five rounds), relative to *Base* (no defence). Scores are paid for
 # once: each round bears a fifth of their cost. The training before the first round is the same for
-# all and does not count. Operations are computed from the recipes, so they do not
-# vary between networks (n counts networks). The table has our seconds, too. *RMR* is an L2 penalty
-# for members with high memorization scores. *SWMR* is RSW with RMR, and a larger step of the window.
+# all and does not count. Operations are computed from the recipes, so they do not vary between
+# networks (n counts networks). The table has our seconds, too. *RMR* is an L2 penalty for members
+# with high memorization scores. *SWMR* is RSW with RMR, and its window has a larger step.
 #
 # **Controls.**
 #

@@ -280,8 +280,8 @@ report.judge(
 # parameters. The shallow CNN fits its members less than the other networks do (see the table; the
 # required member accuracy does not apply to it). The claim on the earlier epoch uses the shallow
 # CNN's level, which a network that ends higher crosses earlier in most cases. Hard minus easy grows
-# with the mean; no claim compares at an equal mean. The gap in loss is itself a trace of membership,
-# so the comparison at an equal gap may remove part of the vulnerability.
+# with the mean; no claim compares at an equal mean. The gap in loss is itself a trace of
+# membership, so the comparison at an equal gap may remove part of the vulnerability.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

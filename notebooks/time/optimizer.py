@@ -161,7 +161,7 @@ report.curves(
 
 # %% [markdown]
 # ## Early stopping
-# Each line joins the epochs of one optimizer. The note of the claim has the same comparison for LiRA.
+# Each line joins the epochs of one optimizer. The claim's note has the same comparison for LiRA.
 
 # %%
 stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
@@ -227,14 +227,14 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** SAM has one strength, `rho` (.1 in `quick`), twice the usual one. A step of SAM takes
-# two gradients, so SAM costs twice as much as SGD. After the same number of epochs, SAM fits members
-# less than SGD; only the claims at matched AUC take this into account.
+# two gradients, so SAM costs twice as much as SGD. After the same number of epochs, SAM fits
+# members less than SGD; only the claims at matched AUC take this into account.
 
 # %% [markdown]
 # ## Robustness: early stopping against itself
-# Each epoch of SGD is compared with the line through the other epochs. The true difference is 0; the
-# value is the error of the method at this epoch. In `quick`, the AUC of SAM lies between those of
-# epochs 20 and 30.
+# Each epoch of SGD is compared with the line through the other epochs. The true difference is 0;
+# the value is the error of the method at this epoch. In `quick`, the AUC of SAM lies between those
+# of epochs 20 and 30.
 
 # %%
 of_sgd = replace(comparison, checkpoints={"SGD": comparison.checkpoints["SGD"]})

@@ -272,8 +272,8 @@ report.judge(
 # first answer would be yes, barely. The deep network differs from the shallow one in more than
 # depth: on the page on architecture, depth alone changes vulnerability by less than .08. Networks
 # are not compared at an equal generalization gap. The shallow CNN and the networks with SAM are
-# exempt from the required member accuracy (see the table). Shokri's net on one half learns from networks of
-# the other half, so its two rankings of samples share networks.
+# exempt from the required member accuracy (see the table). Shokri's net on one half learns from
+# networks of the other half, so its two rankings of samples share networks.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

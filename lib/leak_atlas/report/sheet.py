@@ -118,7 +118,8 @@ def with_fewer_colours(picture: Image.Image) -> Image.Image:
     frequent = colours[np.argsort(-count, kind="stable")[:UNCHANGED]]
     others = COLOURS - len(frequent)
     near_all = picture.quantize(others, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    palette = np.concatenate([frequent, np.reshape(near_all.getpalette(), (-1, 3))[:others]])
+    rest = np.array(near_all.getpalette() or []).reshape(-1, 3)[:others]
+    palette = np.concatenate([frequent, rest])
     squares = (colours[:, None] - palette) ** 2
     nearest = squares.sum(axis=2).argmin(axis=1)
     small = Image.fromarray(nearest[place].reshape(codes.shape).astype(np.uint8), "P")
