@@ -273,14 +273,14 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** In `quick`, over six evaluation seeds (docs/draws.md), RelaxLoss is less accurate inside
-# PPTP at matched AUC of the confidence attack: −0.009 (95 % CI −0.015 to −0.004). Its gain over
-# early stopping is 0.002 (−0.010 to 0.014). For Adv-Reg, a manipulation check fails with each of
-# the five other seeds. A mean over strengths can hide opposite effects of weak and strong defences
-# (see the table of all networks). At the same strength, a network inside PPTP can leak more; more
-# epochs of retraining need not change this (page `fig12_retraining_ablation`). A gain over early
-# stopping can be up to .03 too high (docs/coverage.md). The paper's fifth attack, a neural network,
-# is not run.
+# **Limits.** In `quick`, over six evaluation seeds (docs/draws.md), RelaxLoss is less accurate
+# inside PPTP at matched AUC of the confidence attack: −0.009 (95 % CI −0.015 to −0.004). At matched
+# AUC of RMIA, its gain over early stopping is 0.002 (−0.010 to 0.014). For Adv-Reg, a manipulation
+# check fails with each of the five other seeds. A mean over strengths can hide opposite effects of
+# weak and strong defences (see the table of all networks). At the same strength, a network inside
+# PPTP can leak more; more epochs of retraining need not change this (page
+# `fig12_retraining_ablation`). A gain over early stopping can be up to .03 too high
+# (docs/coverage.md). The paper's fifth attack, a neural network, is not run.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -86,8 +86,8 @@ claims = report.claims(
         "of the gap attack",
         fails="With depth or with channels, the accuracy of the confidence attack rises less than "
         "that of the gap attack",
-        quantity="rise in accuracy of the confidence attack minus that of the gap attack, with depth "
-        "or with channels (whichever is smaller)",
+        quantity="rise in accuracy of the confidence attack minus that of the gap attack, with "
+        "depth or with channels (whichever is smaller)",
         above=0.0,
         margin=effect,
         ours="our control",
@@ -107,8 +107,8 @@ claims = report.claims(
     ),
     leaks_more(
         "channels_leak",
-        f"The confidence attack has a larger AUC with {channels[-1]} than with {channels[0]} channels "
-        "in stage 4",
+        f"The confidence attack has a larger AUC with {channels[-1]} than with {channels[0]} "
+        "channels in stage 4",
         capacities["channels"],
     ),
     leaks_more(

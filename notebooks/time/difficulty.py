@@ -215,6 +215,8 @@ report.against_paper(
     points,
     title=f"Mean rank correlation with risk: {of_effort}, {of_uncertainty}",
     xlabel="rank correlation with the risk, corrected for noise",
+    reference=strong,
+    reference_label="border",
 )
 
 # %% [markdown]

@@ -591,8 +591,8 @@ def tradeoff(
     intervals.
 
     The rows of a series (strengths of a defence) are joined in their order. Panels share their
-    axes. Markers of later series are smaller, so that none hides another. `reference` is the y of a
-    dashed line, with its label; `corner_label` says which corner is the better one ("": none).
+    axes. `reference` is the y of a dashed line, with its label; `corner_label` says which corner is
+    the better one ("": none).
     """
     table = spans(spans(frame, x, "_x"), y)
     x_limits = limits(None, table, name="_x", least=0.01)
@@ -627,12 +627,15 @@ def against_paper(
     hue: Column = None,
     facet: Column = None,
     source: str = "paper",
+    reference: float | None = None,
+    reference_label: str = NO_DIFFERENCE,
     **labels: str,
 ) -> Sheet:
     """Our estimates with intervals and, as hollow markers, the paper's numbers (column `paper`,
     which may be empty); a row for each setting.
 
-    `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)".
+    `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)". `reference`
+    is where a dashed line stands, with its label.
     """
     ours = spans(frame)
     paper = ours.drop(columns=["_y_low", "_y_high"])
@@ -648,7 +651,7 @@ def against_paper(
     row_inches = max(0.36, 0.25 * len(looks), 0.12 + 9 * sheet.LINE * lines)
     height = 0.55 + len(names) * row_inches
     add_positions([ours, paper], x, hue, height - 0.5)
-    x_limits = limits(None, ours, paper, least=0.01)
+    x_limits = limits(reference, ours, paper, least=0.01)
 
     def format_axes(panel: Any, ax: Axes) -> None:
         sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / columns)
@@ -657,9 +660,13 @@ def against_paper(
         ax.grid(axis="y", visible=False)
         if x_limits[0] < 0 < x_limits[1]:
             ax.axvline(0, **REFERENCE)
-        if paper["_y"].notna().any():  # an entry in the legend, in the colour of a single series
-            colour = looks.get(None, NO_SERIES[None]).colour
-            ax.plot([], [], label=proper(source), marker="o", color=colour, **HOLLOW)
+        if reference is not None:
+            ax.axvline(reference, label=f"{reference_label} ({reference:.3g})", **REFERENCE)
+        with_numbers = paper[paper["_y"].notna()]
+        if len(with_numbers):  # an entry in the legend: grey, where several series have numbers
+            series = levels(with_numbers, hue)
+            look = looks[series[0]] if len(series) == 1 else NO_SERIES[None]
+            ax.plot([], [], label=proper(source), marker=look.marker, color=look.colour, **HOLLOW)
 
     swapped = {"_y": "_x", "_y_low": "_x_low", "_y_high": "_x_high", "_at": "_y"}  # values along x
     figure = draw(
