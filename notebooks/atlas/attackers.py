@@ -200,21 +200,17 @@ for name in attackers:
 best = comparison.strongest(most)
 gap = comparison.contrast(few, most, "RMIA", against=best)
 below = report.effect(gap, "less than", "more than", "about", border=-0.02)
-figure = report.curves(
+report.curves(
     rows,
     "shadow models",
     hue="attack",
     facet="measure",
     share=False,
+    marked=True,
     title=f"RMIA with {few} shadow models is {below} .02 of AUC below the best attack",
     xlabel="number of shadow models",
     ylabel="AUC, or TPR at 1 % FPR",
 )
-for ax in figure.axes:
-    ax.set_xticks(sizes)
-    for line in ax.lines:
-        line.set_marker("o")
-figure
 
 # %%
 cells = []

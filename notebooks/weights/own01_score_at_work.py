@@ -202,7 +202,6 @@ for updates, steps in signals:
 rise = audit.mean_ci(change(separation, unseen))
 rise_of_seen = audit.mean_ci(change(separation, seen))
 
-measured_at = ", ".join(str(steps) for steps in (0, *moments))
 
 # %%
 unchanged = "do not significantly change"
@@ -225,8 +224,8 @@ report.curves(
     "number of updates",
     hue="updates",
     facet="samples",
-    reference=None,
-    xlabel=f"number of updates (measured at {measured_at})",
+    marked=True,
+    xlabel="number of updates",
     ylabel="AUC of the confidence attack",
     title=f"The score's updates {finding}",
 )

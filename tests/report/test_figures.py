@@ -297,3 +297,10 @@ def test_panels_of_other_measures_have_other_limits() -> None:
         high, low = report.curves(rows, "models", facet="measure", share=share).axes
         assert (high.get_ylim() == low.get_ylim()) == same
     assert high.get_ylim()[0] > 0.8
+
+
+def test_marked_curves_have_a_tick_and_a_marker_at_each_measured_value() -> None:
+    rows = [{"models": size, "value": near(0.9)} for size in (2, 4, 22)]
+    (axes,) = report.curves(rows, "models", marked=True).axes
+    assert axes.get_xticks().tolist() == [2, 4, 22]
+    assert axes.lines[0].get_marker() not in ("None", "")

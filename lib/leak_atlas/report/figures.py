@@ -135,6 +135,12 @@ def band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     ax.plot(rows["_x"], rows["_y"], color=look.colour, linestyle=look.dash, label=look.label)
 
 
+def marked_band(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
+    """A band whose line has a marker at each measured value."""
+    band(ax, rows, look)
+    ax.lines[-1].set(marker=look.marker, markersize=look.size, markeredgecolor="white")
+
+
 def chance_bars(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """Grey bars over the intervals: by how much two seeds on the same data differ."""
     ax.bar(
@@ -698,6 +704,7 @@ def curves(
     diagonal: bool = False,
     log_x: bool = False,
     share: bool = True,
+    marked: bool = False,
     **labels: str,
 ) -> Sheet:
     """Lines over a quantity (epoch, strength, number of shadow models), each with a band for its
@@ -705,7 +712,7 @@ def curves(
 
     `reference` is the y of a dashed line, with its label; `diagonal` draws y = x with that label.
     `log_x`: the x axis is logarithmic. `share`: all panels have the same axes; without, each panel
-    has the limits of its own values.
+    has the limits of its own values. `marked`: each measured x has a tick and a marker.
     """
     table = spans(frame)
     table = table.assign(_x=table[x].astype(float)).sort_values("_x", kind="stable")
@@ -714,6 +721,8 @@ def curves(
         ax.margins(x=0.01)
         if log_x:
             ax.set_xscale("log")
+        if marked:
+            ax.set_xticks(table["_x"].unique())
         ax.set_ylim(limits(reference, table if share else only(table, facet, panel)))
         if diagonal:  # y = x bends on a logarithmic axis
             ends = ax.get_xlim()
@@ -721,7 +730,7 @@ def curves(
             ax.plot(line, line, label=reference_label, **REFERENCE)
 
     return draw(
-        [(table, band)],
+        [(table, marked_band if marked else band)],
         hue=hue,
         facet=facet,
         height=2.9,
