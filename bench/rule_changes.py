@@ -32,7 +32,7 @@ Claims = dict[str, Claim]  # by name
 
 
 def changes(first: Claims, now: Claims) -> list[tuple[str, str, str, str]]:
-    """Of each claim whose rule changed: its text, what changed, and the verdicts first and now.
+    """Of each claim that changed: its text, what changed, and the verdicts first and now.
 
     `first` are a page's claims when the seed was judged first. Other words are no change.
     """
@@ -58,13 +58,19 @@ def _differences(first: Claim, now: Claim) -> list[str]:
         found.append("became a headline" if now["headline"] else "is no headline any more")
     if "inert" not in first["verdict"] and now["inert"]:
         found.append("a check fails now")
+    if "inert" in first["verdict"] and not now["inert"]:
+        found.append("the check that failed passes or was replaced")
     if _moved(first, now):
-        found.append("another quantity, network or attack")
+        found.append("value outside its first interval")
+    if not found and verdict(first) != verdict(now):
+        found.append("other numbers")
     return found
 
 
 def _moved(first: Claim, now: Claim) -> bool:
-    """Whether a value lies outside its first interval: rounding alone does not move it so far."""
+    """Whether a value lies outside its first interval. Rounding alone does not move it so far: the
+    quantity, the networks or the attack changed.
+    """
     ends = first["low"], first["high"], now["value"]
     if None in ends:
         return False

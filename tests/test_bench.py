@@ -122,10 +122,14 @@ def test_a_rule_that_changed_is_listed_with_both_verdicts_and_a_sentence_is_not(
         ({"rule": "AUC >\u00a00.7", "verdict": "fails"}, "border 0.5 → 0.7"),
         ({"headline": False}, "is no headline any more"),
         ({"inert": ["it acts"], "verdict": "inert"}, "a check fails now"),
-        ({"value": 0.7}, "another quantity, network or attack"),
+        ({"value": 0.7}, "value outside its first interval"),
+        ({"value": 0.6, "verdict": "undecided"}, "other numbers"),
     ):
         now = first | new
         assert listed({"a": first}, {"a": now}) == [("A rises", what, "holds", now["verdict"])]
+    failed = first | {"verdict": "inert", "inert": ["it acts"]}
+    passes = "the check that failed passes or was replaced"
+    assert listed({"a": failed}, {"a": first}) == [("A rises", passes, "inert", "holds")]
     changed = listed({"a": first}, {"b": same})
     assert changed == [
         ("In other words", "added as a headline", "–", "holds"),

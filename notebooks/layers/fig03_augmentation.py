@@ -221,8 +221,8 @@ report.judge(
 # **Limits.** In `quick`, augmented pairs train for 30 epochs, the others for 12. Without
 # augmentation, the disparity rises from epoch 5 to epoch 12; 30 epochs are not measured without
 # augmentation. Early stopping matches the mean member accuracy of M_all and M_h1. In `quick`, M_all
-# alone has .026 more member accuracy after early stopping. By linear interpolation from epoch 5 to
-# epoch 12, this may explain about .03 of the difference of .066. The crop's padding is half of the
+# alone has .026 more member accuracy after early stopping. A line through epochs 5 and 12,
+# extended to the member accuracy after augmentation, explains about .03 of the difference of .066. The crop's padding is half of the
 # usual one: with a stronger crop, networks hardly fit so small a pool. The pages
 # `fig03_augmentation`, `fig04_tab01_map_size_resnet` and `fig06_tab03_channels_resnet` share
 # networks, so they are no independent evidence.

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is an SVM more accurate on stage 3 than on stage 1, and does training help more there?
+# # Are features of stage 3 better for an SVM than those of stage 1, and does training the network improve them more?
 #
 # **The paper.** Fang & Kim (2026), Fig. 8: the test accuracy on each stage's features rises. Its
 # growth "starts to level off after stage 3 to various degrees" (section 3.3). The growth can

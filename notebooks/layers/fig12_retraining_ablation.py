@@ -62,8 +62,8 @@ def risky_less(name, attack, **claim_fields):
         name,
         f"With RelaxLoss, retraining risky stages lowers the AUC of {attack} more than retraining "
         "the last layer",
-        fails=f"With RelaxLoss, the AUC of {attack} is lower on ordinary training or a retrained "
-        "last layer than on retrained risky stages",
+        fails=f"The AUC of {attack} is lower after ordinary training, or after RelaxLoss retrains "
+        "the last layer, than after RelaxLoss retrains risky stages",
         quantity=f"AUC of {attack}: ordinary training, last layer fine-tuned or last layer rewound "
         f"(whichever is lowest) minus risky stages; retraining takes {retrain_epochs} epochs",
         above=0.0,

@@ -206,15 +206,17 @@ for name, earlier in earlier_flops.items():
     for epoch, accuracies in enumerate(accuracy[variant], start=1):
         gflop = (earlier + epoch * flops_per_epoch[variant]) / 1e9
         rows.append({"GFLOP": gflop, "training": name, "value": audit.mean_ci(accuracies)})
-fewer = report.effect(ratio, "more", "fewer", "not significantly fewer", border=1)
+fewer = report.effect(
+    ratio, "significantly more", "significantly fewer", "not significantly fewer", border=1
+)
 report.curves(
     rows,
     "GFLOP",
     hue="training",
     reference=float(goal.mean()),
     reference_label="level of an accurate network, mean",
-    title=f"Without ordinary training, PPTP is accurate after {fewer} operations than RelaxLoss "
-    "from scratch",
+    title=f"Not counting ordinary training, networks inside PPTP need {fewer} operations than from "
+    "scratch",
     xlabel="counted operations of a training, GFLOP",
     ylabel="test accuracy",
 )

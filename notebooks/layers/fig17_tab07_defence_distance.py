@@ -152,19 +152,18 @@ for variant in (relax, same_batches, other_batches, stopped):
     for stage in probe.stages:
         value = probe.farther(variant, half, [stage])
         rows.append({"part": stage, "network": variant, "value": value})
-with_other = probe.farther(relax, half, probe.stages).low > 0.5
-with_same = probe.farther(same_batches, half, probe.stages).low > 0.5
-changes = {  # by whether the change is significantly larger with other and with the same batches
-    (True, True): "significantly more than halving data in both orders",
-    (True, False): "significantly more than halving data only with other batches",
-    (False, True): "significantly more than halving data only with same batches",
-    (False, False): "not significantly more than halving data",
-}
+words = "more", "less", "about as much"
+with_other = report.effect(probe.farther(relax, half, probe.stages), *words, border=0.5)
+with_same = report.effect(probe.farther(same_batches, half, probe.stages), *words, border=0.5)
+if with_other == with_same:
+    compared = f"{with_other} with other and with the same batches"
+else:
+    compared = f"{with_other} with other batches, {with_same} with the same"
 report.profile(
     rows,
     hue="network",
     reference_label="as far as CE on half of the data",
-    title=f"Averaged over stages, RelaxLoss changes features {changes[with_other, with_same]}",
+    title=f"Compared with halving data, RelaxLoss changes features {compared}",
     ylabel="probability of being farther",
 )
 

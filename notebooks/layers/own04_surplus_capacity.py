@@ -7,12 +7,12 @@
 # ---
 
 # %% [markdown]
-# # Does a higher network capacity raise the membership risk?
+# # Does surplus capacity raise leakage beyond the generalization gap, and does a larger map raise it?
 #
 # **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
 # generalization, but "the surplus non- or less-generalized features put the model at higher privacy
-# risks" (section 3.3). The paper has no figure for this sentence. A larger map alone improves
-# generalization "while not significantly exacerbating the disparity" (section 3.3).
+# risks" (section 3.3). The paper has no figure for this sentence. It also says that a larger map
+# improves generalization "while not significantly exacerbating the disparity" (section 3.3).
 #
 # **Setup.** Networks are trained on half of a pool. The paper's confidence attack separates this
 # half from the other half. We compare small with large networks in three kinds of capacity: depth,
@@ -102,7 +102,7 @@ claims = report.claims(
     ),
     leaks_more(
         "depth_leaks",
-        "The confidence attack has a larger AUC on the deeper network",
+        f"The confidence attack has a larger AUC on {models[-1]} than on {models[0]}",
         capacities["depth"],
     ),
     leaks_more(

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does heavy pruning keep accuracy, and does it leave leakage as high?
+# # Does heavy pruning keep accuracy, and does it leave leakage unchanged?
 #
 # **The paper.** Fang & Kim (2026), Fig. 1: "even in the very high sparsities, accuracy is
 # maintained, but privacy vulnerability does not improve" (section 3). The paper measures

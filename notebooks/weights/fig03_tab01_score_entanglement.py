@@ -122,8 +122,8 @@ claims = report.claims(
         above=0.0,
         margin=0.05,
         paper="Fig. 3",
-        quote="some of them are the highly privacy-vulnerable weights […] most weights in them "
-        "[linear layers] are not privacy-vulnerable",
+        quote="some of them [weights of normalization layers] are the highly privacy-vulnerable "
+        "weights”; “most weights in them [linear layers] are not privacy-vulnerable",
         section="4.2",
         control="linear weights of the same networks",
     ),

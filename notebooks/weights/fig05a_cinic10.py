@@ -275,8 +275,8 @@ report.judge(
 # of the most vulnerable weights in a ResNet (page `own03_few_vulnerable_weights`). A defence trains
 # for fewer epochs inside CWRF than from scratch (see the table's caption). The paper expects a gain
 # "only when the approaches can be effective against MIAs" (5.2). In `quick`, HAMP from scratch
-# reaches its entropy but leaks more than no defence, so this condition is not met. CCL has a weight
-# beta of 1, not its authors' .05 (see `tab03_cifar10`).
+# reaches its entropy but leaks more than no defence, so this condition is not met. CCL's loss is
+# multiplied by 1, not by its authors' .05 (see `tab03_cifar10`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -277,8 +277,8 @@ report.judge(
 # **Limits.** In the profile `quick` most networks are those of the page `tab03_cifar10`: the two
 # pages are not independent. A defence trains for fewer epochs inside CWRF than from scratch. In
 # `quick`, CCL inside CWRF fits nearly all members and leaks more than no defence (note of the first
-# answer): CCL may not act there. It has a weight beta of 1, not its authors' .05 (see
-# `tab03_cifar10`). Each verdict is on the mean of two defences; the figure shows the two
+# answer): CCL may not act there. Its loss is multiplied by 1, not by its authors' .05
+# (see `tab03_cifar10`). Each verdict is on the mean of two defences; the figure shows the two
 # separately. The paper's smaller number of shadow models is 8, its larger number is lost: in
 # `quick`, our many (10) are near the paper's few. Where few shadow models already reach an AUC near
 # 1, many can add little.

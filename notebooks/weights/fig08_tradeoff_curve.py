@@ -267,8 +267,9 @@ report.table(
 # "Robustness". No control rewinds random weights; the page `fig07_text` has one. HAMP, the paper's
 # third defence, is left out: in `quick`, HAMP from scratch does not lower the AUC (page
 # `tab03_cifar10`). The strength of CCL in its authors' example has no effect in `quick`; here CCL
-# is stronger, with a weight beta of 1, not its authors' .05. In `quick`, CCL inside CWRF leaks more
-# to LiRA than no defence (see the first table), so no earlier epoch matches it.
+# is stronger, and its loss is multiplied by 1, not by its authors' .05. In `quick`, CCL inside CWRF
+# leaks more to LiRA than no defence (see the first table). So it cannot be compared with early
+# stopping at matched AUC of LiRA; the page uses RMIA.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -215,8 +215,8 @@ elif effect_on_unseen == unchanged:
 elif effect_on_seen == unchanged:
     finding = f"{effect_on_unseen} the AUC of unseen members, not of seen members"
 else:
-    verbs = effect_on_seen, effect_on_unseen.removeprefix("significantly ")
-    finding = f"{verbs[0]} the AUC of seen members and {verbs[1]} that of unseen members"
+    also = effect_on_unseen.removeprefix("significantly ")
+    finding = f"{effect_on_seen} the AUC of seen members and {also} that of unseen members"
 
 # %%
 report.curves(

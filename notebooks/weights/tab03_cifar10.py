@@ -297,10 +297,10 @@ report.judge(
 # each defence leaks less. They use the AUC; the table has the TPR at 0.1 % FPR, or at zero false
 # positives where samples are few. A lower leakage inside CWRF can come with a lower accuracy; the
 # note of the second answer has the accuracy. Where networks with nothing rewound also leak more
-# than from scratch, retraining alone may explain an increase. Longer retraining or another share
-# may change the sign. Right after the rewind, our networks may keep far more accuracy than the
-# paper's: see the table's caption. CCL has a weight beta of 1; its authors' .05 makes weight decay
-# under Adam twenty times as strong. The claim on HAMP has no control, and the claim on accuracy
+# than from scratch, retraining alone may explain an increase over training from scratch. Longer
+# retraining or another share may turn an increase of the AUC into a decrease. Right after the rewind, our networks may keep far more accuracy than the
+# paper's: see the table's caption. We multiply CCL's loss by beta = 1, its authors by .05. Under
+# Adam, .05 makes weight decay twenty times as strong, relative to the loss. The claim on HAMP has no control, and the claim on accuracy
 # leaves HAMP out; retraining may be too short for HAMP to converge; the page `defences` trains it
 # longer. Each defence has one strength and one share of rewound weights. The paper chose the share
 # by a grid; the page `fig08_tradeoff_curve` varies strength and share for RelaxLoss, and compares

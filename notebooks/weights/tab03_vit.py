@@ -10,8 +10,8 @@
 # # Does CWRF make the defences of a vision transformer (ViT) leak less?
 #
 # **The paper.** Fang & Kim (2026), Tab. 3: "As for ViT, the performance of CWRF becomes even
-# better: combining with all four approaches—DP-SGD, RelaxLoss, HAMP, and CCL" (section 5.2;
-# CIFAR-10). PAST is in Tab. 3 only.
+# better" (section 5.2; CIFAR-10). The sentence goes on with DP-SGD, RelaxLoss, HAMP and CCL; PAST
+# is in Tab. 3 only.
 #
 # **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It rewinds and freezes
 # the 5 % of the weights with the highest *vulnerability score*: |gradient × weight|, summed over

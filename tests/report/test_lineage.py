@@ -90,7 +90,7 @@ def test_a_dishonest_population_is_named():
             7,
             [0, 1],
             "Claims, borders and controls were set on seeds 0 and 1. This page judges seed 7. "
-            "Rules that were changed afterwards: docs/rule_changes.md.",
+            "Rules that changed after quick was judged first: docs/rule_changes.md.",
         ),
         (
             1,

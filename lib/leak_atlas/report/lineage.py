@@ -116,7 +116,9 @@ def rules(seed: int | None, pilots: Sequence[int]) -> str:
     elif seed is not None:
         sentences.append(f"This page judges seed {seed}.")
         if pilots:
-            sentences.append("Rules that were changed afterwards: docs/rule_changes.md.")
+            sentences.append(
+                "Rules that changed after quick was judged first: docs/rule_changes.md."
+            )
     return " ".join(sentences)
 
 
