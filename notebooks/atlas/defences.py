@@ -257,8 +257,8 @@ report.table(
 # ## Gain of each method over early stopping
 # Right of 0 the method is more accurate than early stopping at matched AUC; left of 0 early
 # stopping is the better defence. The title counts intervals above 0; the claims on single defences
-# ask for a gain of at least .01. The *possible bias* is how much early stopping gains over itself
-# (see Robustness). A value is the mean over the strengths at which a method is used. A method is
+# ask for a gain of at least .01. The *possible bias* is the largest gain of early stopping over
+# itself (see Robustness). A value is the mean over the strengths at which a method is used. A method is
 # missing if, at one strength, it leaks more than every epoch of ordinary training. DP-SGD needs
 # GroupNorm, so it is compared with early stopping of networks with GroupNorm. The intervals are not
 # corrected for multiple comparisons.
@@ -392,14 +392,6 @@ papers_gain = comparison.early_stopping(variants_of(*proposed), "strongest attac
 without_selena = [defence for defence in proposed if defence != "SELENA inside PPTP"]
 others_gain = comparison.early_stopping(variants_of(*without_selena), "strongest attack")
 
-
-def note_on_bias(gain):
-    """The possible bias of a gain over early stopping, and whether it is larger than the gain."""
-    words = "possible bias, under “early stopping compared with itself”"
-    size = "larger" if bias.value > gain.value else "smaller"
-    return f"{report.listed({words: bias})}, which is {size} than the gain"
-
-
 # %%
 report.judge(
     claims,
@@ -411,9 +403,9 @@ report.judge(
     ppb=compared(["PPB"], ["pruning"]),
     swmr=compared(["SWMR"], ["pruning in rounds"]),
     notes={
-        "first_gains": note_on_bias(gains[first]),
-        "second_gains": note_on_bias(gains[second]),
-        "papers_gain": f"{note_on_bias(papers_gain)}; "
+        "first_gains": report.bias_note(bias, gains[first]),
+        "second_gains": report.bias_note(bias, gains[second]),
+        "papers_gain": f"{report.bias_note(bias, papers_gain)}; "
         + report.listed({"without SELENA inside PPTP": others_gain}),
     },
     checks={

@@ -187,8 +187,8 @@ on_wrong = comparison.among(mislabelled).with_strongest("strongest attack")
 # %% [markdown]
 # ## Test accuracy and AUC on mislabelled samples
 # The line joins the epochs of ordinary training. The title has the mean gain in test accuracy at
-# matched AUC on mislabelled samples. The *possible bias* is how much early stopping gains over
-# itself (see Robustness).
+# matched AUC on mislabelled samples. The *possible bias* is the largest gain of early
+# stopping over itself (see Robustness).
 
 # %%
 lines = {"ordinary training, by epoch": [*comparison.checkpoints[longer], longer]}
@@ -266,14 +266,6 @@ without_selena = [defence for defence in others if defence != "SELENA"]
 all_others_gain = on_wrong.early_stopping(others, "strongest attack")
 others_gain = on_wrong.early_stopping(without_selena, "strongest attack")
 
-
-def note_on_bias(gain):
-    """The possible bias of a gain over early stopping, and whether it is larger than the gain."""
-    words = "possible bias, under “early stopping compared with itself”"
-    size = "larger" if bias.value > gain.value else "smaller"
-    return f"{report.listed({words: bias})}, which is {size} than the gain"
-
-
 # %%
 report.judge(
     claims,
@@ -283,8 +275,8 @@ report.judge(
     swmr=audit.paired_difference(fall(on_wrong), fall(on_all)),
     notes={
         "stay_exposed": report.listed({f"smallest without {least_exposed}": audit.least(rest)}),
-        "papers_gain": note_on_bias(gain),
-        "others_gain": f"{note_on_bias(all_others_gain)}; "
+        "papers_gain": report.bias_note(bias, gain),
+        "others_gain": f"{report.bias_note(bias, all_others_gain)}; "
         + report.listed({"without SELENA": others_gain}),
     },
     regime={

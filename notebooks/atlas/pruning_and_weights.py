@@ -301,8 +301,8 @@ report.judge(
 # %% [markdown]
 # **Limits.** One sparsity, one share, small networks. CWRF's score multiplies the gradient with the
 # weight, so a large weight tends to have a high score: the comparison with chance alone shows only
-# this. The control of size takes a gradient to be score / |weight before the updates|. For weights
-# near 0 that the updates move, this is too large, which may change the share that pruning removes.
+# this. The control of size divides each score by the weight's size before the updates. If a weight
+# near 0 moves, this overestimates its gradient, and the control's share may be wrong.
 # Pruning the smallest weights may also remove rewound weights. Intervals cover other networks on
 # the same pool.
 

@@ -7,12 +7,12 @@
 # ---
 
 # %% [markdown]
-# # Does pruning cost less than 2 points of test accuracy?
+# # Does pruning cost less than 2 points of test accuracy, compared with fine-tuning alone?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 6: pruned networks "achieve close performance compared to
 # the original model if the sparsity level is not high" (section 5.1.3). We read "close" as 2 points
 # of accuracy, and "not high" as a sparsity of 60%. The paper compares with the original dense
-# network. Our control compares with the fine-tuned one; its note has the paper's comparison.
+# network, as our second claim does. The first claim compares with the fine-tuned network.
 #
 # **Setup.** Pruning removes a share of the weights of a trained network (the *sparsity*). The
 # remaining weights are fine-tuned. Four pruners are compared. L1 unstructured pruning removes the
@@ -60,9 +60,10 @@ paired = "fine-tuning for the same number of epochs; paired over targets"
 claims = report.claims(
     report.Claim(
         "near_dense",
-        f"At {low:.0%} sparsity every pruner costs less than 2 points of test accuracy",
+        f"At {low:.0%} sparsity every pruner costs less than 2 points of test accuracy, compared "
+        "with fine-tuning alone",
         fails=f"At {low:.0%} sparsity at least one of four pruners costs more than 2 points of "
-        "test accuracy",
+        "test accuracy, compared with fine-tuning alone",
         quantity="cost of test accuracy: fine-tuned dense minus pruned network, for the pruner "
         "with the highest cost",
         below=0.02,
@@ -70,6 +71,20 @@ claims = report.claims(
         ours="our control for Fig. 6",
         control=paired,
         headline=True,
+    ),
+    report.Claim(
+        "near_original",
+        f"At {low:.0%} sparsity every pruner costs less than 2 points of test accuracy, compared "
+        "with the original dense network",
+        quantity="cost of test accuracy: original dense minus pruned network, for the pruner with "
+        "the highest cost",
+        below=0.02,
+        margin=0.02,
+        paper="Fig. 6",
+        quote="achieve close performance compared to the original model if the sparsity level is "
+        "not high",
+        section="5.1.3",
+        control="none: pruned networks also train for more epochs",
     ),
     report.Claim(
         "falls",
@@ -165,8 +180,8 @@ report.profile(
     hue="pruner",
     reference=comparison.accuracy(tuned).value,
     reference_label=tuned,
-    title=f"At {low:.0%} sparsity, four pruners change test accuracy by {min(points):+.1f} to "
-    f"{max(points):+.1f} points",
+    title=f"Pruning to {low:.0%} sparsity changes test accuracy by {min(points):+.1f} to "
+    f"{max(points):+.1f} points from fine-tuning alone",
     xlabel="sparsity (share of the weights that is removed)",
     ylabel="test accuracy",
 )
@@ -220,6 +235,7 @@ pruning_acts = comparison.pruned_as_asked(removed)
 report.judge(
     claims,
     near_dense=audit.largest(-change for change in changes.values()),
+    near_original=cost_from_original,
     falls=audit.largest(difference((pruner, high), (pruner, low)) for pruner in PRUNERS),
     weights_are_cheaper=audit.least(difference(magnitude, setting) for setting in filters),
     sometimes_better=audit.largest(difference(setting) for setting in settings),

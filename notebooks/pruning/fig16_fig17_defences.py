@@ -269,8 +269,7 @@ for pruner in pruners:
 
 # %%
 with_strong = comparison.early_stopping((first, strong), "LiRA")
-stopping_notes = [matched.reason] if matched.reason else []
-stopping_notes.append(with_strong.reason or report.listed({f"the same with {strong}": with_strong}))
+stopping_note = with_strong.reason or report.listed({f"the same with {strong}": with_strong})
 accuracy_changes = []
 for pruner in weight_pruners:
     change = comparison.contrast((pruner, "ADV"), (pruner, "Base"), "SAMIA", "accuracy")
@@ -287,7 +286,7 @@ report.judge(
     adv_fails_for_filters=audit.mean_ci(balance),
     notes={
         "ppb_hides": strong_note,
-        "beats_stopping": "; ".join(stopping_notes),
+        "beats_stopping": stopping_note,
         "adv_works": report.listed(higher_change),
     },
     checks={

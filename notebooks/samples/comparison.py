@@ -194,11 +194,7 @@ comparison = lab.compare(
 )
 
 # %%
-lowest_auc = min(comparison.estimate(name, "LiRA").value for name in defences)
-stopped = list(comparison.checkpoints["Base"])
-while len(stopped) > 1 and comparison.estimate(stopped[1], "LiRA").value < lowest_auc:
-    stopped = stopped[1:]  # the line begins just below the lowest AUC of a defence
-lines = {"Base, stopped early": [*stopped, "Base"]}
+lines = {"Base, stopped early": comparison.stopped_line(defences, "LiRA")}
 for name in defences:
     lines[name] = [name]
 stopping = comparison.early_stopping(list(wemem), "LiRA")
@@ -294,9 +290,9 @@ without_nn = audit.largest([accuracy_change("RSW", other, thresholds) for other 
 
 # %%
 others = {}
-for words, change in {"RMR and SWMR": rmr_and_swmr, "RSW without NN": without_nn}.items():
+for words, change in {"RMR and SWMR": rmr_and_swmr, "RSW, thresholds alone": without_nn}.items():
     significance = report.effect(change, "significant", "significant", "not significant")
-    others[f"{words} ({significance})"] = change
+    others[f"highest difference for {words} ({significance})"] = change
 rsw_note = report.listed(others)
 weak = [name for name in rivals if accuracy_change(name, "Base", five_attacks).high >= 0]
 if weak:

@@ -233,17 +233,14 @@ report.against_paper(
 # %% [markdown]
 # ## RMR compared with plain L2 and early stopping
 # The line joins dense networks that were stopped early and then pruned with one epoch a round, and
-# Base after each round. It leaves out even earlier stops, which leak less than every defence.
+# Base after each round. It leaves out even earlier stops, which leak less than every defence shown.
 # *Code* is the published code of RMR.
 
 # %%
 trained = [name for name in penalties if name not in untrained]
 others = ["plain L2", in_code, "SWMR", "RSW, plain L2"]
-lowest_auc = min(comparison.estimate(name, "LiRA").value for name in trained + others)
-stopped = list(comparison.checkpoints["Base"])
-while len(stopped) > 1 and comparison.estimate(stopped[1], "LiRA").value < lowest_auc:
-    stopped = stopped[1:]  # the line begins just below the lowest AUC of a defence
-lines = {"Base, stopped early": [*stopped, "Base"], "RMR, by lambda_r": trained}
+stopped = comparison.stopped_line(trained + others, "LiRA")
+lines = {"Base, stopped early": stopped, "RMR, by lambda_r": trained}
 for name in others:
     lines[name] = [name]
 stopping = comparison.early_stopping(best, "LiRA")

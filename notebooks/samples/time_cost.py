@@ -13,8 +13,8 @@
 # amount of training data in each epoch, speeding up the iterative fine-tuning process". The summary
 # says that WeMem outperforms five existing defences in time; we have at most four of other papers.
 #
-# **Setup.** The slides measure seconds. We count operations of forward and backward passes in a
-# round of pruning (the median of five rounds), relative to *Base* (no defence). Scores are paid for
+# **Setup.** The slides measure seconds. We count operations of forward and backward passes (for
+# DP-SGD, also of gradients of single samples) in a round of pruning (the median of five rounds), relative to *Base* (no defence). Scores are paid for
 # once: each round bears a fifth of their cost. The training before the first round is the same for
 # all and does not count. Operations are computed from the recipes, so they do not vary between
 # networks (n counts networks). The table has our seconds, too. *RMR* is an L2 penalty for members
@@ -269,10 +269,8 @@ for name in round_operations:
         rows.append(row)
 caption = "Ratios to Base, which has no defence. Intervals leave out changes of the machine's speed"
 if noise:
-    caption += (
-        f". DP-SGD: {PRIVATE:.0f} operations for each weight and sample count in addition to "
-    )
-    caption += "passes, for gradients of single samples; passes alone give a ratio of 4/3"
+    caption += f". For DP-SGD we add {PRIVATE:.0f} operations for each weight and sample, for the "
+    caption += "gradients of single samples; without them, its ratio would be 4/3"
 report.table(rows, caption=caption)
 
 # %% [markdown]
@@ -285,11 +283,11 @@ breakeven = (1 - to_base["RSW"].value) * round_epochs * rounds  # epochs of five
 report.judge(
     claims,
     notes={
-        "scores_included": f"{to_base[with_networks].value:.1f} times as many; "
-        f"{to_base[with_own].value:.1f} times as many if the score networks draw from the target's "
-        "members alone",
-        "folds_included": f"{to_base[with_folds].value:.3f} times as many; more than Base's if the "
-        f"score networks train for more than {breakeven:.0f} epochs, which the slides do not state",
+        "scores_included": f"{to_base[with_networks].value:.1f} times Base's operations; "
+        f"{to_base[with_own].value:.1f} times if the score networks draw from the target's members "
+        "alone",
+        "folds_included": f"{to_base[with_folds].value:.3f} times Base's operations; more than 1 "
+        f"times if the score networks train for more than {breakeven:.0f} epochs, which the slides do not state",
     },
     scores_included=to_base[with_networks],
     folds_included=to_base[with_folds],

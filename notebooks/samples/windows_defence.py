@@ -248,11 +248,7 @@ report.profile(
 high_first = ("RSW", high, narrow_small)
 shown = {f"RSW, {low}": low_first, random_orders[0]: random_orders[0], uniform: uniform}
 shown |= {same_members: (same_members, low), f"RSW, {high}": high_first}
-lowest_auc = min(comparison.estimate(variant, "LiRA").value for variant in shown.values())
-stopped = list(comparison.checkpoints["Base"])
-while len(stopped) > 1 and comparison.estimate(stopped[1], "LiRA").value < lowest_auc:
-    stopped = stopped[1:]  # the line begins just below the lowest AUC of a network shown
-lines = {"Base, stopped early": [*stopped, "Base"]}
+lines = {"Base, stopped early": comparison.stopped_line(shown.values(), "LiRA")}
 for name, variant in shown.items():
     lines[name] = [variant]
 at_matched = comparison.early_stopping(low_first, "LiRA")
@@ -263,7 +259,7 @@ report.tradeoff(
     reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, low scores first {effect} accurate than early stopping",
+    title=f"At matched AUC, RSW (low scores first) {effect} accurate than early stopping",
 )
 
 # %%
@@ -329,7 +325,7 @@ report.table(comparison.placebo("LiRA"), caption=caption, fold="Each point of th
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, one of the slides' ten attacks, and LiRA. Both answers
-# at the top are about low scores first. With high scores first, in `quick`, the narrow window does
+# at the top are about windows with low scores first. With high scores first, in `quick`, the narrow window does
 # not hide members from Conf better than a random order (first figure). Visits are equal up to whole
 # epochs: in `quick`, uniform sampling of the same members has 7 % more. One epoch a round may cost
 # accuracy that networks with 21 epochs a round do not lose, which would favour the window. All

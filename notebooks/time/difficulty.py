@@ -254,7 +254,7 @@ report.table(
 # %%
 notes = {}
 for name in ("effort", "uncertainty", "epistemic"):
-    notes[name] = f"Without the correction for noise: {correlations[name].risk}"
+    notes[name] = f"without the correction for noise: {correlations[name].risk}"
 notes["uncertainty"] += f"; epistemic uncertainty alone, corrected: {with_risk['epistemic']}"
 checks = {
     "LiRA beats guessing": comparison.leak("networks", "LiRA")["auc"].low > 0.5,

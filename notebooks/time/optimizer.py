@@ -12,7 +12,7 @@
 # **Question.** An article about the paper Dynamics (Chen et al. 2025) says that sharpness-aware
 # minimization (SAM) "actively suppresses the encoding of membership information compared to
 # standard" SGD (section on the optimizer). The article defines nothing: definitions and borders are
-# ours. One claim follows a *reading note*, a summary of the paper that others published.
+# ours. One claim follows a *reading note*, a summary that others published of the paper.
 #
 # **Setup.** A step of SAM first moves the weights in the direction that raises the loss, and takes
 # the gradient there. Networks with SGD and SAM have the same initial weights, members and number of
@@ -231,9 +231,10 @@ report.judge(
 # members less than SGD; only the claims at matched AUC take this into account.
 
 # %% [markdown]
-# ## Robustness: early stopping against itself
-# Each epoch of SGD is compared with the line through the other epochs. The true difference is 0;
-# the value is the error of the method at this epoch. In `quick`, the AUC of SAM lies between those
+# ## Robustness: early stopping compared with itself
+# Each epoch of SGD is compared with the line through the other epochs. The true difference is 0. A
+# value above 0 shows by how much the comparison can favour SAM there. A value below 0 shows that
+# the line is low there, which favours SAM at this AUC, too. In `quick`, the AUC of SAM lies between those
 # of epochs 20 and 30.
 
 # %%

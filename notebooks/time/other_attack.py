@@ -201,7 +201,7 @@ report.against_paper(
     points,
     "order",
     hue="attack",
-    title=f"For {shokri}, {significant} of {len(orders)} differences are significantly above 0",
+    title=f"{shokri} finds the expected difference in leakage in {significant} of {len(orders)} comparisons",
     xlabel="difference of AUC after training",
 )
 

@@ -388,6 +388,18 @@ class Comparison:
         """
         return self.at_matched_auc(variant, self._epochs(network), attacker)
 
+    def stopped_line(self, shown: Iterable[Hashable], attacker: str) -> list[Hashable]:
+        """The epochs of early stopping and their network's end, for a figure of these variants.
+
+        The first epochs are left out, down to the last one that leaks less than all of them.
+        ValueError as `early_stopping`.
+        """
+        lowest = min(self.estimate(variant, attacker).value for variant in shown)
+        line = self._epochs(None)
+        while len(line) > 2 and self.estimate(line[1], attacker).value < lowest:
+            line = line[1:]
+        return line
+
     def at_matched_auc(
         self,
         variant: Hashable | list[Hashable],
@@ -536,10 +548,10 @@ def _restricted(stored: Scored, samples: IntArray) -> Scored:
 
 
 def possible_bias(placebo: Rows) -> Estimate:
-    """The largest value of `Comparison.placebo`: by how much the comparison may favour a defence.
+    """The largest gain of `Comparison.placebo`: what a defence without effect may gain.
 
-    Its interval is the one of its row, so it is not corrected for the choice among epochs. A row
-    that is not resolved counts only where all are not. ValueError on no rows.
+    Its interval is the one of its row, so it is not corrected for the choice among epochs.
+    Unresolved rows are used only if no row is resolved. ValueError on no rows.
     """
     gains = [row[PLACEBO] for row in placebo]
     known = [gain for gain in gains if gain.resolved]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from leak_atlas.audit import Estimate
 from leak_atlas.report.ledger import Claim
+from leak_atlas.report.summary import listed
 
-__all__ = ["early_stopping_claim"]
+__all__ = ["bias_note", "early_stopping_claim"]
 
 
 def early_stopping_claim(
@@ -36,3 +38,13 @@ def early_stopping_claim(
         "joined by a line through their means over targets",
         headline=headline,
     )
+
+
+def bias_note(bias: Estimate, gain: Estimate) -> str:
+    """A note on a gain over early stopping: the possible bias (`audit.possible_bias`), and whether
+    it is larger than the gain.
+    """
+    note = listed({"possible bias, under “early stopping compared with itself”": bias})
+    if gain.resolved and bias.value > gain.value:
+        note += ", which is larger than the gain"
+    return note

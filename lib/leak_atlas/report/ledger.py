@@ -349,7 +349,8 @@ def judge(
             row["learnt"][name] = [_finite(value), least]
             if not value >= least:
                 row["outside"].append(f"{name} {value:.3f}, not {least:g}")
-        rows.append(row | {"note": proper(notes.get(claim.name, estimate.reason))})
+        note = "; ".join(filter(None, [estimate.reason, notes.get(claim.name, "")]))
+        rows.append(row | {"note": proper(note)})
     return Judgement(tuple(rows))
 
 
