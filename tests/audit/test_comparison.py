@@ -334,6 +334,16 @@ def test_early_stopping_is_linear_between_epochs_and_level_beyond(area: float, l
     assert (-stopped).reason == audit.least([stopped, Estimate(0, 0, 0)]).reason == stopped.reason
 
 
+def test_the_line_of_a_figure_begins_below_the_networks_shown() -> None:
+    areas = {"first": 0.52, "second": 0.6, "third": 0.7, "end": 0.9, "low": 0.65, "high": 0.8}
+    attacks = {(name, "A"): separated([area] * 4) for name, area in areas.items()}
+    accuracies = {name: [0.5] * 4 for name in areas}
+    both = Comparison(accuracies, attacks, checkpoints={"end": ["first", "second", "third"]})
+    assert both.stopped_line(["high", "low"], "A") == ["second", "third", "end"]
+    assert both.stopped_line(["first"], "A") == ["first", "second", "third", "end"]
+    assert both.stopped_line(["end"], "A") == ["third", "end"]
+
+
 def test_early_stopping_needs_one_network_with_epochs() -> None:
     none = plane(dense=(0.7, 0.8), defended=(0.5, 0.6))
     with pytest.raises(ValueError, match="two variants or more"):

@@ -42,5 +42,21 @@ def test_out_of_reach_it_is_undecided_with_the_reason_on_the_page() -> None:
     assert row["verdict"] == "underpowered"
     assert "the AUC of RMIA on defended is 0.520; the networks to compare with have" in row["note"]
     own = judged(plane.early_stopping("defended", "RMIA"), notes={"stopping": "see below"})
-    assert own["note"] == "see below"
+    assert own["note"] == f"{row['note']}; see below"
     assert judged(mean_ci(np.linspace(0, 0.01, 9)))["note"] == "", "matched: nothing to say"
+
+
+@pytest.mark.parametrize(
+    ("gain", "is_larger"),
+    [
+        (Estimate(0.04, 0.01, 0.07, 6), True),
+        (Estimate(0.08, 0.05, 0.1, 6), False),
+        (Estimate(0.04, 0.01, 0.07, 6, resolved=False), False),
+    ],
+)
+def test_a_note_says_where_the_possible_bias_is_larger_than_the_gain(
+    gain: Estimate, is_larger: bool
+) -> None:
+    note = report.bias_note(Estimate(0.06, -0.01, 0.13, 6), gain)
+    assert "0.060 [−0.010, 0.130]" in note
+    assert note.endswith("which is larger than the gain") == is_larger
