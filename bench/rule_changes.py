@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.draws import Claims, by_name
 from leak_atlas.report import ledger
 from leak_atlas.report.render import INJECTED
 
@@ -28,7 +29,6 @@ HEADING = "\n## "
 NAMES = {"below resolution": "underpowered", "undecidable": "underpowered"}  # of former verdicts
 
 Claim = dict[str, Any]
-Claims = dict[str, Claim]  # by name
 
 
 def changes(first: Claims, now: Claims) -> list[tuple[str, str, str, str]]:
@@ -112,12 +112,8 @@ def judged_first() -> dict[str, tuple[str, Claims]]:
     for commit in commits:
         for entry in json.loads(git("show", f"{commit}:{RESULTS}")):
             if entry["claims"] and entry["notebook"] not in first:
-                first[entry["notebook"]] = commit, by_name(entry)
+                first[entry["notebook"]] = commit, by_name(entry["claims"])
     return first
-
-
-def by_name(entry: dict[str, Any]) -> Claims:
-    return {claim["name"]: claim for claim in entry["claims"]}
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -136,7 +132,7 @@ def sections() -> str:
         sizes = resized(
             parameters(git("show", f"{commit}:{file}")), parameters(Path(file).read_text())
         )
-        rows = changes(first, by_name(now[notebook]))
+        rows = changes(first, by_name(now[notebook]["claims"]))
         if not rows and not sizes:
             continue
         text += f"{HEADING}{notebook}\n\n"

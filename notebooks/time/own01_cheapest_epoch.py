@@ -62,7 +62,7 @@ from leak_atlas.recipe import Data, LiRA, Model, Schedule, TrajectoryStudy
 correlation = "rank correlation with exposure after training"
 of_judges = f"mean loss of {judges} networks until epoch {cheap}"
 exposed = "the most exposed samples"
-others = networks // 2  # from which LiRA predicts the exposure on as many others
+others = networks // 2  # from which LiRA predicts the exposure on the others
 ours = "our question"
 claims = report.claims(
     report.Claim(

@@ -108,8 +108,8 @@ def blind(x: NDArray, member: NDArray, labels: NDArray, seed: int = 0) -> tuple[
     most = min(len(others), len(members), SAMPLES // 2)
     if len(x) != len(member) or most < JUDGED:
         raise BadInput(
-            f"a blind test needs {JUDGED} members and as many non-members; there are {member.sum()} "
-            f"among {len(member)} flags for {len(x)} samples"
+            f"a blind test needs {JUDGED} members and the same number of non-members; there are "
+            f"{member.sum()} among {len(member)} flags for {len(x)} samples"
         )
 
     _, classes = np.unique(labels, return_inverse=True)

@@ -11,7 +11,7 @@ from leak_atlas.report.ledger import Claim
 __all__ = ["SILENT", "onset_claims"]
 
 # A stage whose disparity is smaller than this counts as silent. The papers name no size: the border
-# is ours. Ten pairs of networks of `quick` do not resolve .02.
+# is ours. Intervals of `quick` are too wide to show that a disparity is below .02.
 SILENT = 0.04
 ORDER = ["stage1", "stage2", "stage3", "stage4", "stage5"]
 
