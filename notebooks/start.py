@@ -113,7 +113,6 @@ report.roc(curves, title=f"{best} has the largest AUC, {areas[best]:.2f}")
 
 # %%
 gain = comparison.early_stopping("RelaxLoss", best)
-words = "is significantly more", "is significantly less", "is not significantly more"
 epochs_of_ordinary = [*comparison.checkpoints["ordinary"], "ordinary"]
 lines = {"ordinary, by epoch": epochs_of_ordinary, "RelaxLoss": ["RelaxLoss"]}
 report.tradeoff(
@@ -122,7 +121,7 @@ report.tradeoff(
     reference=None,
     xlabel="test accuracy",
     ylabel=f"AUC of {best}",
-    title=f"At matched AUC, RelaxLoss {report.effect(gain, *words)} accurate than early stopping",
+    title=f"At matched AUC, RelaxLoss {report.compared_accuracy(gain)}",
 )
 
 # %%
@@ -158,8 +157,7 @@ report.tradeoff(
     reference=None,
     xlabel="test accuracy",
     ylabel=f"AUC of {best}",
-    title=f"With alpha {my_alpha:g}, RelaxLoss {report.effect(my_gain, *words)} accurate "
-    "than early stopping",
+    title=f"With alpha {my_alpha:g}, RelaxLoss {report.compared_accuracy(my_gain)}",
 )
 
 # %%

@@ -218,8 +218,8 @@ report.table(
 
 # %% [markdown]
 # ## Verdicts
-# The paper names no size of a disparity; the border 0.04 is ours. In `quick`, intervals are too
-# wide to show that a disparity is below 0.02.
+# The paper names no size of a disparity. The border 0.04 is ours: in `quick`, intervals are too
+# wide for 0.02. All profiles use 0.04.
 
 # %%
 beyond_paper = ". The paper has no 1×1 map" if "map 1×1" in maps else ""

@@ -107,7 +107,7 @@ claims
 # ## Test accuracy and AUC of both defences (Fig. 13)
 # A network that lies lower and more to the right is better. A defence's line starts at networks
 # without a defence and goes through its strengths. The blue line joins the epochs of ordinary
-# training. In `quick`, no Adv-Reg network from scratch has the AUC of the one inside PPTP.
+# training.
 
 # %%
 augmentation = recipe.Augment(augment) if augment else None

@@ -207,11 +207,10 @@ answer
 
 # %%
 gain = comparison.early_stopping([*mine], "RMIA")
-words = "is significantly more", "is significantly less", "is not significantly more"
 lines = {end: [*comparison.checkpoints[end], end]}
 lines |= {"my defence": [end, *mine], "RelaxLoss": [end, *relaxed]}
 points = comparison.plane(lines, "RMIA") + comparison.plane(lines, "my attack")
-finding = f"At matched AUC, my defence {report.effect(gain, *words)} accurate than early stopping"
+finding = f"At matched AUC, my defence {report.compared_accuracy(gain)}"
 report.tradeoff(points, xlabel="test accuracy", ylabel="AUC", reference=None, title=finding)
 
 # %%

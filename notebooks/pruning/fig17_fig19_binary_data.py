@@ -191,14 +191,11 @@ report.tradeoff(
 # %%
 lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"], ppb_adaptive: [ppb_adaptive]}
 matched = comparison.early_stopping(ppb_adaptive, "LiRA")
-is_more_or_less = report.effect(
-    matched, "is significantly more", "is significantly less", "is not significantly more"
-)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     facet=None,
     reference_label="guessing",
-    title=f"At matched AUC, {weak} {is_more_or_less} accurate than early stopping",
+    title=f"At matched AUC, {weak} {report.compared_accuracy(matched)}",
     xlabel="test accuracy",
     ylabel="AUC of adaptive LiRA",
 )

@@ -198,16 +198,13 @@ lines = {"Base, stopped early": comparison.stopped_line(defences, "LiRA")}
 for name in defences:
     lines[name] = [name]
 stopping = comparison.early_stopping(list(wemem), "LiRA")
-compared_to_stopping = report.effect(
-    stopping, "are significantly more", "are significantly less", "are not significantly more"
-)
+compared_to_stopping = report.compared_accuracy(stopping, verb="are")
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, WeMem's defences (mean) {compared_to_stopping} accurate than early "
-    "stopping",
+    title=f"At matched AUC, WeMem's defences (mean) {compared_to_stopping}",
 )
 
 # %% [markdown]

@@ -234,24 +234,25 @@ report.against_paper(
 # ## RMR compared with plain L2 and early stopping
 # The line joins dense networks that were stopped early and then pruned with one epoch a round, and
 # Base after each round. It leaves out even earlier stops, which leak less than every defence shown.
-# *Code* is the published code of RMR.
+# If its AUC falls again significantly, the more accurate branch counts. In `desk-cpu`, its widest
+# interval is due to one of ten networks, whose AUC is .72 after two rounds. *Code* is the published
+# code of RMR. Strengths above .1 are only in the table.
 
 # %%
-trained = [name for name in penalties if name not in untrained]
-others = ["plain L2", in_code, "SWMR", "RSW, plain L2"]
-stopped = comparison.stopped_line(trained + others, "LiRA")
-lines = {"Base, stopped early": stopped, "RMR, by lambda_r": trained}
+up_to_best = [name for name, rmr in penalties.items() if rmr.risky <= penalty.risky]
+others = ["plain L2", "SWMR", in_code, "RSW, plain L2"]
+stopped = comparison.stopped_line(up_to_best + others, "LiRA")
+lines = {"Base, stopped early": stopped, "plain L2": ["plain L2"], "SWMR": ["SWMR"]}
+lines["RMR, by lambda_r"] = up_to_best  # over the points of plain L2 and SWMR
 for name in others:
-    lines[name] = [name]
+    lines.setdefault(name, [name])
 stopping = comparison.early_stopping(best, "LiRA")
-words = "is significantly more", "is significantly less", "is not significantly more"
-effect = report.effect(stopping, *words)
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     reference=None,
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
-    title=f"At matched AUC, {best} {effect} accurate than early stopping",
+    title=f"At matched AUC, {best} {report.compared_accuracy(stopping)}",
 )
 
 
@@ -314,6 +315,7 @@ for name, other in ((best, "Base"), (in_code, "Base"), ("SWMR", "RSW")):
     treatment_checks[name] = {f"{name} lowers the accuracy on members below that of {other}": less}
 on_all = comparison.contrast(in_code, in_code_permuted, "LiRA")
 formula = audit.paired_difference(highest_sixth(best), highest_sixth("plain L2"))
+placebo = comparison.placebo("LiRA")
 untrained_note = (
     f"{', '.join(untrained)} leaves less than half of Base's test accuracy" if untrained else ""
 )
@@ -333,6 +335,7 @@ report.judge(
                 "AUC in the highest sixth, slide's formula, RMR minus plain L2": formula,
             }
         ),
+        "stopping": report.bias_note(audit.possible_bias(placebo), stopping),
         "best_tradeoff": untrained_note,
     },
     checks={
@@ -347,6 +350,16 @@ report.judge(
         "dense test accuracy": comparison.accuracy("dense"),
     },
 )
+
+# %% [markdown]
+# ## Robustness: early stopping compared with itself
+# Each point of the line of early stopping, except its ends, is compared with the line through the
+# other points. The true difference is 0, or lower on the less accurate branch. A value above 0
+# shows by how much the comparison can favour RMR: so much of a gain may be bias.
+
+# %%
+caption = "Test accuracy at matched AUC of LiRA"
+report.table(placebo, caption=caption, fold="Each point of the line")
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, one window and one permutation. The samples on which

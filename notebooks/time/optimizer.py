@@ -165,12 +165,12 @@ report.curves(
 
 # %%
 stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
-effect = report.effect(stopping, "more", "less", "not significantly more")
+compared = report.compared_accuracy(stopping, "early stopping of SGD")
 report.tradeoff(
     comparison.frontier("RMIA"),
     facet=None,
     reference_label="guessing",
-    title=f"At matched AUC, SAM is {effect} accurate than early stopping of SGD",
+    title=f"At matched AUC, SAM {compared}",
     xlabel="test accuracy",
     ylabel="AUC of RMIA",
 )

@@ -94,8 +94,8 @@ claims = report.claims(
         "not_sizes",
         f"The vulnerability score is more concentrated in its top {top:.0%} of weights than with "
         "shuffled gradients",
-        fails=f"The vulnerability score is less concentrated in its top {top:.0%} of weights than "
-        "with shuffled gradients",
+        fails=f"The vulnerability score is not more concentrated in its top {top:.0%} of weights "
+        "than with shuffled gradients",
         quantity=f"share of a score's sum in its own top {top:.0%} of weights: vulnerability minus "
         "shuffled gradients",
         above=0.0,
@@ -200,18 +200,19 @@ def held_by(name, share):
 
 # %%
 rows = []
+drawn_shares = (0.001, 0.01, top, 0.1, 0.3, 1.0)
 for name in summed_and_sorted:
-    for share in (0.001, 0.003, 0.01, 0.03, 0.05, 0.1, 0.3, 1.0):
+    for share in drawn_shares:
         value = audit.mean_ci(held_by(name, share))
-        rows.append({"score": name, "share of the weights": share, "value": value})
+        rows.append({"score": name, "share": f"{100 * share:g}%", "value": value})
+for share in drawn_shares:
+    rows.append({"score": "all weights equal", "share": f"{100 * share:g}%", "value": share})
 vulnerability_share = audit.mean_ci(held_by("vulnerability", top))
-report.curves(
+report.profile(
     rows,
-    "share of the weights",
+    "share",
     hue="score",
-    log_x=True,
-    diagonal=True,
-    reference_label="all weights equal",
+    reference=None,
     title=f"The top {top:.0%} of weights hold {vulnerability_share.value:.0%} of vulnerability, "
     f"{np.mean(held_by('shuffled gradients', top)):.0%} with shuffled gradients",
     xlabel="share of the weights, largest scores first",
@@ -322,7 +323,8 @@ report.judge(
 # takes a gradient to be score / |weight before the updates|. For weights near 0 that the updates
 # move, this is too large, which may raise the share with shuffled gradients. So the second answer
 # says no more than this: within layers, large gradients do not lie on large weights more often than
-# by chance.
+# by chance. Vulnerability and learnability share the term that fits the members. How much of their
+# overlap it explains is not tested here (see `fig03_tab01_score_entanglement`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -3,6 +3,9 @@
 import numpy as np
 
 from leak_atlas import audit
+from leak_atlas.attacks.case import Scored
+from leak_atlas.attacks.threshold import threshold
+from leak_atlas.recipe import Threshold
 
 
 def complement_pairs(rng: np.random.Generator, pairs: int, samples: int) -> np.ndarray:
@@ -25,3 +28,18 @@ def finds_nothing(auc: audit.Estimate) -> bool:
 def same_order(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two score vectors order the samples alike."""
     return np.array_equal(np.argsort(a, kind="stable"), np.argsort(b, kind="stable"))
+
+
+def threshold_attack(
+    target: np.ndarray,
+    shadows: np.ndarray,
+    member: np.ndarray,
+    labels: np.ndarray | None = None,
+    **options: str,
+) -> Scored:
+    """By class where `labels (N,)` are given; `shadows` and `member` are `(M, N)`."""
+    by_class = labels is not None
+    classes = np.zeros(len(target), int) if labels is None else labels
+    shadow_classes = np.broadcast_to(classes, member.shape).ravel()
+    attacker = Threshold(by_class=by_class, **options)  # type: ignore[arg-type]
+    return threshold(target, classes, shadows.ravel(), shadow_classes, member.ravel(), attacker)

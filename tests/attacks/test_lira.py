@@ -116,6 +116,20 @@ def test_lira_equals_the_official_definition(mode: str, variance: str, models: i
     np.testing.assert_allclose(scores, expected, rtol=1e-9)
 
 
+def test_a_pooled_variance_is_that_of_one_query_and_one_side() -> None:
+    """Each sample has four shadow models on a side; the three queries vary differently."""
+    rng = np.random.default_rng(0)
+    inside = complement_pairs(rng, 4, 60)
+    shadows = rng.normal(size=(8, 60, 3)) * [1.0, 2.0, 5.0]
+    phi = rng.normal(size=(60, 3))
+    expected = np.zeros((60, 3))
+    for sign, side in ((1, inside), (-1, ~inside)):
+        own = np.stack([shadows[side[:, j], j] for j in range(60)])
+        deviation = np.sqrt(own.var(axis=1, ddof=1).mean(axis=0))
+        expected += sign * stats.norm.logpdf(phi, own.mean(axis=1), deviation)
+    np.testing.assert_allclose(lira(phi, shadows, inside), expected.mean(axis=1), rtol=1e-9)
+
+
 @pytest.mark.parametrize(("variance", "distance"), [("pooled", 1.0), ("code", 0.1)])
 def test_pooled_variance_is_the_within_sample_one(variance: str, distance: float) -> None:
     """OUT signals vary by 2 within a sample, by 20 between samples. At phi = mean + 2 the p-value

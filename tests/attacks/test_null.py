@@ -12,8 +12,12 @@ from leak_atlas import audit
 from leak_atlas.attacks.lira import lira
 from leak_atlas.attacks.rmia import base, rmia
 from leak_atlas.recipe import RMIA, LiRA
-from tests.attacks import test_threshold
-from tests.attacks.simulated import complement_pairs, finds_nothing, other_pairs
+from tests.attacks.simulated import (
+    complement_pairs,
+    finds_nothing,
+    other_pairs,
+    threshold_attack,
+)
 
 Attack = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 Z = 200  # samples of the population
@@ -31,11 +35,11 @@ def two_queries(t: np.ndarray, s: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 
 def global_threshold(t: np.ndarray, s: np.ndarray, m: np.ndarray) -> np.ndarray:
-    return test_threshold.attack(t, s, m, sign="shadows").scores
+    return threshold_attack(t, s, m, sign="shadows").scores
 
 
 def class_thresholds(t: np.ndarray, s: np.ndarray, m: np.ndarray) -> np.ndarray:
-    return test_threshold.attack(t, s, m, labels=np.arange(len(t)) % 10).scores
+    return threshold_attack(t, s, m, labels=np.arange(len(t)) % 10).scores
 
 
 ATTACKS: dict[str, Attack] = {

@@ -12,7 +12,7 @@ from leak_atlas import BadInput, audit
 from leak_atlas.attacks import rmia as ratios
 from leak_atlas.attacks import signals
 from leak_atlas.attacks.case import Case, infer
-from leak_atlas.attacks.rmia import base, log_ratio
+from leak_atlas.attacks.rmia import base, confidences, log_ratio
 from leak_atlas.data.designs import Role
 from leak_atlas.recipe import RMIA
 from tests.attacks.simulated import complement_pairs, same_order
@@ -99,6 +99,27 @@ def test_gamma_and_z_cannot_change_the_ranking_and_base_is_its_limit() -> None:
     plain = rmia(*arrays, ties="share")
     assert stats.kendalltau(plain, expected).statistic == pytest.approx(1, abs=0.05)
     np.testing.assert_array_equal(np.floor(rmia(*arrays) * 300 + 1e-6) / 300, plain)
+
+
+def test_of_several_queries_the_mean_log_ratio_breaks_ties() -> None:
+    arrays = simulated(0, queries=3, z=2)
+    x, others, inside, _, _ = arrays
+    ratio = log_ratio(x, others, inside, RMIA()).mean(axis=1)
+    np.testing.assert_allclose(base(x, others, inside), ratio)
+    share = rmia(*arrays, ties="share")
+    scores = rmia(*arrays)
+    for level in (0.0, 0.5, 1.0):
+        tied = share == level
+        assert tied.sum() > 10
+        assert same_order(scores[tied], ratio[tied])
+
+
+def test_views_are_read_as_log_confidences() -> None:
+    p = np.random.default_rng(0).random((6, 2))
+    views = {"views": np.log(p / (1 - p))}
+    some = np.arange(6) > 2
+    signal = confidences(Case(views, (), {}), views=2)
+    np.testing.assert_allclose(signal(views, some), np.log(p[some]))
 
 
 @pytest.mark.parametrize("attack", ["base", "rmia"])

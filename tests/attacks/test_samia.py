@@ -127,9 +127,13 @@ def test_weights_begin_as_in_the_published_code() -> None:
 
 def test_a_large_pool_is_asked_in_parts() -> None:
     net = build(SAMIA(), 3).eval()
+    sizes: list[int] = []
+    net.embed.register_forward_hook(lambda _, __, out: sizes.append(len(out)))
     x = torch.rand(2500, 9)
     with torch.no_grad():
-        torch.testing.assert_close(net(x), torch.cat([net(x[:1200]), net(x[1200:])]))
+        whole = net(x)
+        assert sizes == [1000, 1000, 500]
+        torch.testing.assert_close(whole, torch.cat([net(x[:1200]), net(x[1200:])]))
 
 
 @each_net

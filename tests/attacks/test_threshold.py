@@ -9,27 +9,11 @@ from sklearn.metrics import balanced_accuracy_score
 
 from leak_atlas import audit
 from leak_atlas.attacks import signals
-from leak_atlas.attacks.case import Scored
 from leak_atlas.attacks.threshold import best_threshold, threshold
 from leak_atlas.recipe import Threshold
-from tests.attacks.simulated import complement_pairs
+from tests.attacks.simulated import complement_pairs, threshold_attack
 
 VALUES = (-np.inf, -1.0, 0.0, 0.5, np.nextafter(0.5, 1), 2.0, np.inf)
-
-
-def attack(
-    target: np.ndarray,
-    shadows: np.ndarray,
-    member: np.ndarray,
-    labels: np.ndarray | None = None,
-    **options: str,
-) -> Scored:
-    """By class where `labels (N,)` are given; `shadows` and `member` are `(M, N)`."""
-    by_class = labels is not None
-    classes = np.zeros(len(target), int) if labels is None else labels
-    shadow_classes = np.broadcast_to(classes, member.shape).ravel()
-    attacker = Threshold(by_class=by_class, **options)  # type: ignore[arg-type]
-    return threshold(target, classes, shadows.ravel(), shadow_classes, member.ravel(), attacker)
 
 
 def test_gap_attack_is_070_exactly() -> None:
@@ -37,7 +21,7 @@ def test_gap_attack_is_070_exactly() -> None:
     member = np.arange(1000) < 500
     logits = np.where(np.arange(1000)[:, None] < 800, [1.0, 0.0], [0.0, 1.0])
     right = signals.score("correctness", logits, np.zeros(1000, dtype=int))
-    scored = attack(right, right[None], member[None])
+    scored = threshold_attack(right, right[None], member[None])
     assert scored.threshold == 0.5
     assert balanced_accuracy_score(member, scored.scores >= 0.5) == pytest.approx(0.70)
     assert audit.auc(scored.scores, member) == pytest.approx(0.70, abs=1e-12)
@@ -74,13 +58,13 @@ def test_class_thresholds_remove_what_classes_differ_in() -> None:
     offset = np.array([-4.0, -2.0, 0.0, 2.0, 4.0])[labels]
     member = complement_pairs(rng, 3, n)
     values = offset + member + rng.normal(size=member.shape)
-    scored = attack(values[0], values[2:], member[2:], labels)
+    scored = threshold_attack(values[0], values[2:], member[2:], labels)
     # Each class alone is a unit shift; a threshold is off by some sampling error only.
     closed_form = stats.norm.cdf(1 / np.sqrt(2))
     assert audit.auc(scored.scores, member[0]) == pytest.approx(closed_form, abs=0.01)
     transferred = balanced_accuracy_score(member[0], scored.scores >= scored.threshold)
     assert transferred == pytest.approx(stats.norm.cdf(0.5), abs=0.01)
-    pooled = attack(values[0], values[2:], member[2:])
+    pooled = threshold_attack(values[0], values[2:], member[2:])
     assert audit.auc(pooled.scores, member[0]) < 0.65
     assert np.array_equal(pooled.scores, values[0])
 
@@ -104,11 +88,13 @@ def test_shadows_may_turn_the_sign(by_class: bool) -> None:
     member = complement_pairs(rng, 2, 4000)
     values = rng.normal(size=member.shape) - member  # a defence that makes members look worse
     labels = rng.integers(3, size=4000) if by_class else None
-    plain = attack(values[0], values[2:], member[2:], labels)
+    plain = threshold_attack(values[0], values[2:], member[2:], labels)
     assert audit.auc(plain.scores, member[0]) < 0.3
-    turned = attack(values[0], values[2:], member[2:], labels, sign="shadows")
+    turned = threshold_attack(values[0], values[2:], member[2:], labels, sign="shadows")
     assert audit.auc(turned.scores, member[0]) > 0.7
     assert balanced_accuracy_score(member[0], turned.scores >= turned.threshold) > 0.65
     flat = np.ones((1, 2))
-    undecided = attack(np.array([1.0, 2.0]), flat, np.array([[True, False]]), sign="shadows")
+    undecided = threshold_attack(
+        np.array([1.0, 2.0]), flat, np.array([[True, False]]), sign="shadows"
+    )
     assert undecided.scores[1] == 2

@@ -182,6 +182,21 @@ def test_clopper_pearson_is_scipys() -> None:
         audit.clopper_pearson(3, 2)
 
 
+def test_the_interval_of_a_tpr_joins_the_errors_of_rate_and_threshold() -> None:
+    scores, member = gaussian(1.0, 200, seed=1)
+    inside = scores[member]
+    outside = np.sort(scores[~member])[::-1]
+    value = np.mean(inside > outside[20])
+    low, high = audit.clopper_pearson(value * 200, 200)
+    fewest, most = stats.binom.interval(0.95, 200, 0.1)  # non-members above the true threshold
+    stricter = np.mean(inside >= outside[int(fewest) - 1])
+    laxer = np.mean(inside > outside[int(most)])
+    found = audit.tpr_at_fpr(scores, member, 0.1)
+    assert found.value == value
+    assert found.low == pytest.approx(value - np.hypot(value - low, value - stricter))
+    assert found.high == pytest.approx(value + np.hypot(high - value, laxer - value))
+
+
 # --- coverage: an interval that claims 95 % has it
 
 
@@ -259,12 +274,25 @@ def test_audit_of_targets() -> None:
     rates = ["tpr_at_1%", "tpr_at_0.1%", "tpr_at_0.001%"]
     assert leak["auc"] == audit.mean_ci(areas)
     assert wide["auc"] == audit.mean_ci(areas, design_effect=2.3)
+    best = audit.balanced_accuracy(scores, member)
+    widened = audit.mean_ci(best, bounds=(0, 1), design_effect=2.3)
+    assert wide["best_balanced_accuracy"] == widened
     assert wide["tpr_at_1%"] == leak["tpr_at_1%"], "a TPR depends on no other target's"
     assert [leak[rate].resolved for rate in rates] == [True, True, False]
     halves = [{"scores": scores[part], "member": member[part]} for part in (slice(2), slice(2, 5))]
     means = [areas[:2].mean(), areas[2:].mean()]
     several = audit.audit(halves, design_effect=2.3)["auc"]
     assert several == audit.mean_ci(means, bounds=(0, 1)), "each experiment is a unit"
+
+
+def test_equal_tprs_have_the_interval_of_the_pooled_counts() -> None:
+    """In each of three targets, 30 of 100 members are above all non-members."""
+    member = np.tile(np.arange(200) < 100, (3, 1))
+    scores = np.where(member, 0.0, 1.0)
+    scores[:, :30] = 2.0
+    rate = row(scores, member)["tpr_at_1%"]
+    assert rate.value == pytest.approx(0.3)
+    assert (rate.low, rate.high) == pytest.approx(audit.clopper_pearson(90, 300))
 
 
 def test_no_true_positive_in_any_target_is_not_certainty() -> None:
@@ -305,6 +333,13 @@ def test_an_interval_moves_to_another_level_as_students_does() -> None:
     null = gaussian(0.0, 200)
     strict = audit.auc_interval(*null, 0.99)
     assert audit.auc_interval(*null).at(0.99).high == pytest.approx(strict.high, abs=1e-3)
+
+
+def test_the_mirror_image_of_an_estimate_has_mirrored_bounds() -> None:
+    mirrored = -Estimate(0.02, 0.0, 0.05, bounds=(0, 1))
+    stricter = mirrored.at(0.99)
+    assert stricter.low < mirrored.low == -0.05
+    assert stricter.high == 0
 
 
 def test_claims_of_all_pay_for_their_number_at_the_far_end() -> None:

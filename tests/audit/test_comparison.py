@@ -190,8 +190,25 @@ def test_a_table_names_variants_attackers_and_numbers() -> None:
     rows = compared().table(metrics=("auc", "tpr@0.01"))
     names = ["dense", "L1, 60% removed", "slimming, 60% removed", "random, 0.6"]
     assert [row["variant"] for row in rows] == names
-    assert "LiRA, AUC" in rows[1]
     assert "LiRA, AUC" not in rows[2], "LiRA has not attacked it"
+
+
+def test_each_cell_of_a_table_has_the_estimate_of_its_attacker() -> None:
+    both = compared()
+    row = both.table(metrics=("auc", "tpr@0.01"))[1]
+    assert row["test accuracy"] == both.accuracy(L1)
+    assert row["LiRA, AUC"] == both.leak(L1, "LiRA")["auc"]
+    tpr = f"Conf, {audit.tpr_label(0.01, 200)}"
+    assert row[tpr] == both.leak(L1, "Conf")["tpr_at_1%"]
+
+
+def test_the_strongest_attacker_is_chosen_on_each_variant() -> None:
+    online = replace(compared(), design_effects={(L1, "LiRA"): 2.0})
+    both = online.with_strongest("strongest")
+    assert both.leak(L1, "strongest") == both.leak(L1, "LiRA")
+    for variant, strongest in ((L1, "LiRA"), (SLIM, "Conf")):
+        areas = both.measured(variant, "strongest")
+        np.testing.assert_array_equal(areas, both.measured(variant, strongest))
 
 
 # --- the plane of accuracy and AUC
@@ -213,6 +230,14 @@ def plane(**points: tuple[float, float]) -> Comparison:
 
 
 EPOCHS = {"epoch 1": (0.4, 0.55), "epoch 2": (0.6, 0.6), "dense": (0.7, 0.8)}
+
+
+def test_a_plane_has_the_metric_that_it_was_asked_for() -> None:
+    both = compared()
+    first, second = both.plane({"line": ["dense", L1]}, "Conf", "tpr@0.05")
+    assert second["auc"] == both.estimate(L1, "Conf", "tpr@0.05")
+    assert second["accuracy"] == both.accuracy(L1)
+    assert first["accuracy"] == both.accuracy("dense")
 
 
 def test_the_frontier_ends_with_the_line_of_early_stopping() -> None:
@@ -498,3 +523,12 @@ def test_among_some_samples_an_attack_is_judged_on_these_alone() -> None:
     np.testing.assert_allclose(some.measured(L1, "Conf"), by_hand_auc)
     assert some.accuracy(L1) == comparison.accuracy(L1)
     assert some.measured(L1, "Conf", "accuracy").shape == (8,)
+    repeated = replace(comparison, attacks={key: [one, one] for key, one in stored.items()})
+    of_each = repeated.among(chosen).measured(L1, "Conf")
+    np.testing.assert_allclose(of_each, [by_hand_auc.mean()] * 2)
+
+
+def test_targets_with_different_pools_have_no_samples_in_common() -> None:
+    pools = made(0.5) | {"index": np.tile(np.arange(400), (8, 1))}
+    with pytest.raises(ValueError, match="different pools"):
+        Comparison({}, {("dense", "Conf"): pools}).among(np.arange(9))

@@ -61,6 +61,17 @@ def test_the_interval_of_a_rank_correlation_holds_the_truth() -> None:
     assert stats.binomtest(held, 300, 0.95).pvalue > 1e-3
 
 
+def test_the_interval_of_a_rank_correlation_has_the_variance_of_bonett_and_wright() -> None:
+    x = np.arange(30.0)
+    y = x / 10 + np.random.default_rng(0).normal(size=30)
+    found = rank_correlation_interval(x, y)
+    rho = stats.spearmanr(x, y).statistic
+    reach = 1.96 * np.sqrt((1 + rho**2 / 2) / 27)
+    ends = np.tanh(np.arctanh(rho) + np.array([-reach, reach]))
+    assert (found.low, found.high) == pytest.approx(tuple(ends))
+    assert not rank_correlation_interval(x[:3], y[:3]).resolved
+
+
 def test_within_a_group_what_it_has_in_common_is_gone() -> None:
     label = np.array([0, 0, 1, 1])
     found = ranks_within(np.array([[1.0, 2.0, 20.0, 10.0], [4.0, 3.0, 2.0, 1.0]]), label)
@@ -107,6 +118,8 @@ def test_it_is_spearmans_formula() -> None:
                     across[a, b] += stats.spearmanr(one[a], other[b]).statistic / 4
     assert found.values[0, 2] == pytest.approx(across[0, 2] / np.sqrt(across[0, 0] * across[2, 2]))
     assert found.values[1, 1] == pytest.approx(across[1, 1])
+    difference = found.difference(("a", "b"), ("a", "c"))
+    assert difference.value == found.values[0, 1] - found.values[0, 2]
 
 
 def test_its_interval_holds_the_true_correlation() -> None:

@@ -66,7 +66,11 @@ def test_tables_depend_on_seed_and_epoch_alone() -> None:
     first = tables(3, 4, 100, Augment(4))
     torch.rand(7)
     assert all(torch.equal(a, b) for a, b in zip(first, tables(3, 4, 100, Augment(4)), strict=True))
-    assert not torch.equal(first.perm, tables(4, 3, 100, Augment(4)).perm)
+    for seed, epoch in ((2, 4), (3, 5), (4, 3)):
+        other = tables(seed, epoch, 100, Augment(4))
+        assert not torch.equal(first.perm, other.perm)
+        assert not torch.equal(first.dy, other.dy)
+    assert not torch.equal(first.dy, tables(3, 4, 100, Augment(4), stream=5).dy)
     # augmenting does not change the order
     assert torch.equal(first.perm, tables(3, 4, 100, None).perm)
 

@@ -5,6 +5,7 @@ import torch
 
 from leak_atlas.audit import Estimate
 from leak_atlas.data.resident import Resident
+from tests.attacks.simulated import complement_pairs
 
 
 def images(
@@ -20,9 +21,7 @@ def images(
 
 def halves(networks: int, n: int, seed: int | np.random.Generator = 0) -> np.ndarray:
     """Random halves of n samples in complement pairs, `(networks, n)`."""
-    halved = np.tile(np.arange(n) < n // 2, (networks // 2, 1))
-    first = np.random.default_rng(seed).permuted(halved, axis=1)
-    return np.stack([first, ~first], axis=1).reshape(networks, n)
+    return complement_pairs(np.random.default_rng(seed), networks // 2, n)
 
 
 def covers(estimate: Estimate, truth: float) -> bool:

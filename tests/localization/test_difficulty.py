@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from leak_atlas.data.designs import Role
 from leak_atlas.localization.difficulty import (
@@ -34,7 +34,8 @@ def test_measures_by_hand() -> None:
     easy = [0.5, 0.9, 0.9, 0.9]
     hard = [0.5, 0.6, 0.4, 0.8]
     out = [0.5, 0.4, 0.4, 0.2]
-    each = {e: np.array([[easy[k], hard[k], out[k], 0.5]] * 2) for k, e in enumerate(EPOCHS)}
+    posteriors = np.array([easy, hard, out, [0.5] * 4]).T
+    each = {epoch: np.stack([p, p]) for epoch, p in zip(EPOCHS, posteriors, strict=True)}
     found = difficulty(answers(each, role), early=1)
     assert found["index"].tolist() == [0, 1, 2]
     assert found["labels"].tolist() == [0, 0, 0]
@@ -43,15 +44,43 @@ def test_measures_by_hand() -> None:
     assert found["last loss"][:2] == pytest.approx(-np.log(p[:, -1]), rel=1e-5)
     assert found["iteration learned"][:2].tolist() == [1, 4]
     assert found["forgetting"][:2].tolist() == [0, 1]
-    assert found["early error"][:2] == pytest.approx(np.sqrt(2) * (1 - p[:, 0]), rel=1e-5)
-    assert found["margin"][:2] == pytest.approx(-special.logit(p).mean(axis=1), rel=1e-5)
     assert found["aleatoric"][:2] == pytest.approx((p * (1 - p)).mean(axis=1), rel=1e-5)
     assert found["epistemic"][:2] == pytest.approx(p.var(axis=1), rel=1e-4, abs=1e-9)
     assert found["inconsistency"][2] == 1
-    assert found["ensemble variance"][2] == pytest.approx(0, abs=1e-12)
     until = mean_loss_until(answers(each, role))[:, :2]
     assert until[:, 1] == pytest.approx(np.cumsum(-np.log(p[1])) / [1, 2, 3], rel=1e-5)
     assert until[-1] == pytest.approx(found["mean loss"][:2])
+
+
+def test_measures_are_means_over_networks_that_differ() -> None:
+    """Three of five networks trained on the first sample, the other two on the second one."""
+    rng = np.random.default_rng(0)
+    inside = np.array([[True, False]] * 3 + [[False, True]] * 2)
+    role = np.where(inside, Role.MEMBER, Role.NONMEMBER)
+    labels = np.array([0, 2])
+    z = rng.normal(size=(3, 5, 2, 3))
+    stored = {}
+    for epoch, networks in zip((1, 2, 4), z, strict=True):
+        stored[epoch] = [
+            {"logits": logits, "role": own, "labels": labels, "index": np.arange(2)}
+            for logits, own in zip(networks, role, strict=True)
+        ]
+    found = difficulty(stored, early=2)
+    posterior = special.softmax(z, axis=-1)
+    for sample, label in enumerate(labels):
+        members = inside[:, sample]
+        error = posterior[1, members, sample] - np.eye(3)[label]
+        others = np.delete(z[:, members, sample], label, axis=-1)
+        margin = others.max(axis=-1) - z[:, members, sample, label]
+        losses = -np.log(posterior[:, members, sample, label])
+        last_outside = posterior[-1, ~members, sample, label]
+        expected = {
+            "early error": np.linalg.norm(error, axis=-1).mean(),
+            "margin": margin.mean(),
+            "spread of loss": stats.iqr(losses, axis=0).mean(),
+            "ensemble variance": last_outside.var(),
+        }
+        assert {name: found[name][sample] for name in expected} == pytest.approx(expected)
 
 
 def test_what_was_never_learned_and_who_was_never_in() -> None:

@@ -211,6 +211,13 @@ def test_shares_name_the_effect(
     assert max(shares, key=lambda name: abs(float(shares[name][0]))) == effect
 
 
+def test_shares_of_scale_and_direction_by_hand() -> None:
+    """Scale 2 and 4.5, angle .1 and .2: the mean squared distance is .55."""
+    shares = disparity.gap_shares(WIDER, LONGER, LONGER, SEEN)
+    expected = {"length": 0.0, "scale": 0.375 / 0.55, "direction": 0.325 / 0.55, "joint": 0.0}
+    assert {name: share.item() for name, share in shares.items()} == pytest.approx(expected)
+
+
 # --- reading results
 
 
@@ -231,6 +238,18 @@ def test_read_takes_a_measure_of_what_the_first_model_saw() -> None:
     np.testing.assert_array_equal(disparity.read([RESULT])[0][0], COLUMNS[:, 1:])
 
 
+def test_distances_before_and_after_a_rotation_are_of_the_same_samples() -> None:
+    judged = np.array([2, 3, 5])
+    distance = RESULT | {"index": np.arange(6)}
+    similarity = {"aligned": COLUMNS[:, judged] / 2, "index": judged}
+    similarity |= {"seen_a": np.ones(3, bool), "seen_b": RESULT["seen_b"][judged]}
+    after, before = disparity.rotated([distance], [similarity])
+    np.testing.assert_array_equal(after[0], [COLUMNS[:, judged] / 2])
+    np.testing.assert_array_equal(before[0], [COLUMNS[:, judged]])
+    np.testing.assert_array_equal(after[1], [[True, False, False]])
+    np.testing.assert_array_equal(before[1], after[1])
+
+
 def test_read_refuses_what_cannot_be_asked() -> None:
     with pytest.raises(BadInput, match="did you mean 'euclidean'"):
         disparity.read([RESULT], "euclidian")
@@ -248,12 +267,14 @@ def test_a_sample_whose_features_remember_it_lies_farther_where_unseen() -> None
     silent, loud = disparity.memory_of_samples(results)
     assert loud[:10].mean() == pytest.approx(0.5, abs=0.06)
     assert abs(loud[10:].mean()) < 0.03 and abs(silent.mean()) < 0.03
-    alone = {
-        "euclidean": np.ones((1, 3)),
-        "seen_a": np.ones(3, bool),
-        "seen_b": np.array([1, 0, 0]),
-    }
-    both = alone | {"euclidean": np.array([[1.0, 2, 3]]), "seen_b": np.array([1, 0, 1])}
-    given = [each | {"seen_b": each["seen_b"].astype(bool)} for each in (alone, both)]
-    found = disparity.memory_of_samples(given)[0]
-    assert np.isnan(found[:2]).all() and found[2] == pytest.approx(0.5 - 2.5 / 3)
+
+
+def test_a_sample_that_all_networks_saw_or_none_has_no_memory() -> None:
+    distances = np.array([[[1.0, 1.0, 1.0]], [[1.0, 2.0, 3.0]]])
+    seen = np.array([[True, False, False], [True, False, True]])
+    results = []
+    for distance, own in zip(distances, seen, strict=True):
+        results.append({"euclidean": distance, "seen_a": np.ones(3, bool), "seen_b": own})
+    found = disparity.memory_of_samples(results)[0]
+    assert np.isnan(found[:2]).all()
+    assert found[2] == pytest.approx(0.5 - 2.5 / 3)

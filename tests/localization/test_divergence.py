@@ -1,5 +1,7 @@
 """Gaps between members and non-members, by hand and against scikit-learn."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from leak_atlas.data.designs import Role
 from leak_atlas.localization.divergence import (
     GAPS,
     behaviour,
+    behaviours,
     gap,
     gap_by_class,
     gaps,
@@ -27,15 +30,20 @@ def test_gaps_by_hand() -> None:
     assert np.isnan(gap(values, [True] * 4))
 
 
+SIGNALS = {
+    "role": np.array([Role.MEMBER, Role.DEV, Role.NONMEMBER, Role.UNUSED]),
+    "labels": np.array([1, 0, 0, 1]),
+    "index": np.array([2, 5, 7, 9]),
+    "logits": np.log([[0.25, 0.75], [0.5, 0.5], [0.1, 0.9], [0.5, 0.5]]),
+}
+SENSITIVITY = {
+    "index": np.array([2, 7]),
+    "sensitivity": np.array([[1.0, 2.0], [3.0, 4.0]], np.float32),
+}
+
+
 def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> None:
-    role = np.array([Role.MEMBER, Role.DEV, Role.NONMEMBER, Role.UNUSED])
-    signals = {"role": role, "labels": np.array([1, 0, 0, 1]), "index": np.array([2, 5, 7, 9])}
-    signals["logits"] = np.log([[0.25, 0.75], [0.5, 0.5], [0.1, 0.9], [0.5, 0.5]])
-    sensitivity = {
-        "index": np.array([2, 7]),
-        "sensitivity": np.array([[1.0, 2.0], [3.0, 4.0]], np.float32),
-    }
-    found = behaviour(signals, sensitivity)
+    found = behaviour(SIGNALS, SENSITIVITY)
     assert found["confidence"] == pytest.approx([0.75, 0.1])
     assert found["sensitivity"].tolist() == [2.0, 3.0]
     assert found["generalization"].tolist() == [1.0, 0.0]
@@ -45,6 +53,15 @@ def test_behaviour_is_that_of_the_true_class_on_members_and_non_members() -> Non
         "sensitivity": [1.0, 1.0],
         "generalization": [1.0, 1.0],
     }
+
+
+def test_behaviours_are_those_of_the_first_networks_of_each_variant() -> None:
+    results = {"first": SIGNALS, "its sensitivity": SENSITIVITY}
+    population = SimpleNamespace(signals=lambda: ("first", "second"))
+    found = behaviours(results, {"plain": population}, {"plain": ["its sensitivity"]})
+    (first,) = found["plain"]
+    assert first["confidence"] == pytest.approx([0.75, 0.1])
+    assert first["sensitivity"].tolist() == [2.0, 3.0]
 
 
 def test_two_networks_predict_the_same_classes_of_non_members() -> None:

@@ -3,6 +3,7 @@ map.
 """
 
 import copy
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -139,7 +140,7 @@ def written(n: int = 240) -> Resident:
     return data
 
 
-def test_probe_reads_what_is_there_and_nothing_else() -> None:
+def test_a_probe_reads_what_is_there() -> None:
     net = Net()
     for name, part in (
         ("stem", nn.Identity()),
@@ -152,6 +153,12 @@ def test_probe_reads_what_is_there_and_nothing_else() -> None:
     assert found.shape == (3,)
     assert found[1] == 1.0
     assert found[2] == pytest.approx(1 / 3)  # features that are constant
+
+
+def test_a_probe_of_noise_is_at_chance() -> None:
+    noise = Net(OrderedDict(stem=nn.Identity()))
+    (accuracy,) = probe(noise, images(240, 3), torch.arange(180), torch.arange(180, 240))
+    assert abs(accuracy - 1 / 3) < 0.2
 
 
 def test_mixing_keeps_inner_products_in_the_mean() -> None:

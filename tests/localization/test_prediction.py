@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from leak_atlas.audit import FloatArray
+from leak_atlas.audit import FloatArray, rank_correlation
 from leak_atlas.localization import prediction
 from leak_atlas.localization.over_time import Trajectory
+from leak_atlas.localization.trajectories import advantage, plane
 from tests.localization.small import halves
 
 N = 240
@@ -51,12 +52,20 @@ def test_hardness_correlates_with_risk_and_speed_and_chance_does_not() -> None:
     one = attacked([0.0, 4.0], 1)
     null = attacked([0.0, 0.0], 2)
     found = prediction.correlations_with_risk(one, null, measures, POOL, LABELS, groups)
-    for of_hard, of_chance, mean in zip(
-        *(found[n] for n in ("hard", "chance", "both")), strict=True
-    ):
+    for name in prediction.Correlations._fields:
+        of_hard = getattr(found["hard"], name)
+        of_chance = getattr(found["chance"], name)
+        mean = getattr(found["both"], name)
         assert of_hard.low > 0.5
         assert of_chance.low < 0.1
         assert mean.value == pytest.approx((of_hard.value + of_chance.value) / 2)
+
+
+def test_speed_is_that_beyond_the_null() -> None:
+    one = attacked([0.0, 4.0], 1)
+    null = attacked([0.0, 4.0], 2, by=OTHER)
+    found = prediction.correlations_with_risk(one, null, {"chance": OTHER}, POOL, LABELS, {})
+    assert found["chance"].speed.high < -0.3
 
 
 def test_hardness_that_is_the_class_says_nothing_within_it() -> None:
@@ -120,3 +129,11 @@ def test_attacks_agree_where_they_expose_the_same_samples() -> None:
     assert abs(found["other"].with_reference.value) < 0.25
     assert found["other"].difference.low > 0.3
     assert found["one"].difference.value == 0
+
+    def risk(attack: Trajectory) -> FloatArray:
+        return advantage(plane(attack))[-1]
+
+    one_order = rank_correlation(risk(first["one"]), risk(second["other"]))
+    other_order = rank_correlation(risk(first["other"]), risk(second["one"]))
+    mean = (one_order + other_order) / 2
+    assert found["other"].with_reference.value == pytest.approx(mean)

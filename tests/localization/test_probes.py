@@ -23,7 +23,7 @@ def stored(shift: float, seed: int, seen: np.ndarray) -> Stored:
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(len(PARTS), len(seen)))
     values[3:5] += shift * ~seen
-    result = Stored(euclidean=values, direction=values, length_a=values, length_b=values)
+    result = Stored(euclidean=values, direction=-values, length_a=values, length_b=values)
     return Stored(result, seen_a=np.ones(len(seen), bool), seen_b=seen)
 
 
@@ -86,8 +86,42 @@ def test_the_estimates_of_the_claims_of_an_onset(comparison: ProbeComparison) ->
     assert [claim.name for claim in claims] == list(estimates)
     judged = report.judge(report.claims(*claims), **estimates)
     assert judged["begins"] == "holds"
-    loudest = [comparison.disparity(name, "stage2.1").value for name in ("narrow", "wide")]
-    assert estimates["begins_loud"].value == pytest.approx(min(loudest))
+    early = [comparison.disparity(name, "stage1.1") for name in ("narrow", "wide")]
+    later = [comparison.disparity(name, "stage2.1") for name in ("narrow", "wide")]
+    assert estimates["early_silent"] == audit.largest(early)
+    assert estimates["begins_loud"] == audit.least(later)
+
+
+def test_rows_are_the_aucs_of_stages_by_variant_and_measure(comparison: ProbeComparison) -> None:
+    rows = comparison.rows(["euclidean", "direction"])
+    assert [row["part"] for row in rows] == ["stage1.1", "stage2.1"] * 4
+    assert [row["variant"] for row in rows] == ["narrow", "narrow", "wide", "wide"] * 2
+    assert rows[-1]["measure"] == "direction (1 − cosine)"
+    assert rows[-1]["value"] == comparison.auc("wide", "stage2.1", "direction")
+
+
+def test_the_floor_is_the_auc_of_two_seeds(comparison: ProbeComparison) -> None:
+    (row,) = comparison.floor_rows(parts=["stage2.1"])
+    _, halves = comparison.halved("narrow", "euclidean")
+    areas = []
+    for step in comparison.floor:
+        distance = comparison.results[step]["euclidean"][4]
+        areas.append([audit.auc(distance, ~half) for half in halves])
+    assert row["part"] == "stage2.1"
+    assert row["value"].value == pytest.approx(np.mean(areas))
+    assert row["value"].n == PAIRS
+
+
+def test_histograms_part_the_distances_of_one_pair(comparison: ProbeComparison) -> None:
+    panels = comparison.histograms(["stage2.1"], pair=1)
+    assert list(panels) == [("narrow", "stage2.1"), ("wide", "stage2.1")]
+    stored = comparison.results["wide", 1]
+    seen = stored["seen_b"]
+    by_both, by_one = panels["wide", "stage2.1"]
+    np.testing.assert_array_equal(by_both, stored["euclidean"][4, seen])
+    np.testing.assert_array_equal(by_one, stored["euclidean"][4, ~seen])
+    wide = replace(comparison, distances={"wide": comparison.distances["wide"]})
+    assert list(wide.histograms(["head"])) == ["head"]
 
 
 def test_the_claims_that_answer_the_title_are_chosen_by_name() -> None:

@@ -13,14 +13,13 @@ from leak_atlas.localization.samples import (
     auc_by_part,
     exposure,
     loss_rise,
+    means_by_rank,
     memorization,
     rates_by_part,
     rise,
     rise_within_strata,
     split_by_ranking,
 )
-
-RNG = np.random.default_rng(5)
 
 
 def test_memorization_is_in_minus_out() -> None:
@@ -30,6 +29,13 @@ def test_memorization_is_in_minus_out() -> None:
     assert score.tolist() == pytest.approx([1.0, 2 / 3 - 1])
     assert outside.tolist() == [0.0, 1.0]
     assert error[0] == 0 and error[1] == np.inf  # one OUT model has no variance
+
+
+def test_the_error_of_memorization_is_that_of_a_difference_of_means() -> None:
+    right = np.array([[1.0], [0.0], [1.0], [0.0], [0.0], [1.0], [0.0]])
+    _, error, _ = memorization(right, np.arange(7)[:, None] < 3)
+    variance = right[:3].var(ddof=1) / 3 + right[3:].var(ddof=1) / 4
+    assert error[0] == pytest.approx(np.sqrt(variance))
 
 
 def ranking(scores: np.ndarray, index: np.ndarray | None = None) -> dict[str, np.ndarray]:
@@ -77,7 +83,7 @@ def test_of_one_part_alone_members_stand_out() -> None:
 
 
 def test_samples_without_a_score_are_left_out() -> None:
-    one, other = RNG.normal(size=(2, 60))
+    one, other = np.random.default_rng(5).normal(size=(2, 60))
     whole = ranking(one)
     lacks = ranking(np.where(np.arange(60) < 7, np.nan, other))
     found = agreement(whole, lacks)
@@ -90,7 +96,7 @@ def test_rates_and_areas_of_parts() -> None:
     member = np.arange(2000) % 2 == 0
     index = np.arange(2000)
     attack = {
-        "scores": RNG.normal(size=(2, 2000)) + member,
+        "scores": np.random.default_rng(5).normal(size=(2, 2000)) + member,
         "member": member,
         "index": index,
         "thresholds": np.zeros(2),
@@ -103,6 +109,14 @@ def test_rates_and_areas_of_parts() -> None:
     assert rise(np.array([[0.1, 0.2], [0.3, 0.2], [0.7, 0.5]])).value == pytest.approx(0.4)
     low, high = rates_by_part(without, by, 2, fpr=0.05)[:, :, 0]
     assert low.tolist() == [0, 0] and high[1] > 0.1  # ranked by the first target's own scores
+
+
+def test_means_by_rank_are_those_of_the_members_of_each_target() -> None:
+    values = np.array([[10.0, 30.0, 20.0], [40.0, 0.0, 60.0]])
+    ranks = np.array([[1, 2, 0], [1, 0, 2]])
+    first, second = means_by_rank(values, ranks)
+    assert first == audit.mean_ci([10.0, 40.0], bounds=(0, 100))
+    assert second == audit.mean_ci([30.0, 60.0], bounds=(0, 100))
 
 
 def test_a_rise_of_loss_is_paired_over_the_first_networks() -> None:

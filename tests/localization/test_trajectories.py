@@ -11,6 +11,7 @@ from leak_atlas.localization.over_time import (
     Trajectory,
     contrast,
     generalisation_gaps,
+    halves_of_networks,
     jackknife,
     joined_by_rank,
     trajectory,
@@ -33,6 +34,7 @@ from leak_atlas.localization.trajectories import (
     highest,
     mean_advantage,
     mean_entry_share,
+    mean_speed,
     plane,
     spread_at_advantage,
     states,
@@ -175,8 +177,16 @@ def test_a_contrast_covers_the_true_difference() -> None:
 def test_epochs_at_the_same_level() -> None:
     early, late = (made([0.0, gap, 1.0], networks=100, n=400) for gap in (1.0, 0.0))
     first, second, difference = epochs_to_reach(early, late, 0.5)
-    assert first < early.epochs[1] < second < early.epochs[2]
+    assert (first, second) == pytest.approx((5, 15), abs=0.3)
     assert difference == second - first
+
+
+def test_a_level_that_is_never_reached_has_the_last_epoch() -> None:
+    strong = made([0.0, 2.0, 2.0], networks=100, n=400)
+    weak = made([0.0, 0.0, 1.0], networks=100, n=400)
+    first, second, _ = epochs_to_reach(strong, weak, 0.5)
+    assert first == pytest.approx(5, abs=0.3)
+    assert second == 20
 
 
 def test_what_leaks_alike_at_each_gap_differs_by_nothing_at_an_equal_gap() -> None:
@@ -211,7 +221,8 @@ def test_noise_alone_moves_and_a_null_subtracts_it() -> None:
         return float(encoding_speed(plane(each), each.epochs).mean())
 
     assert speed(one) > 0.005
-    assert covers(jackknife(lambda a, b: speed(a) - speed(b), one, null), 0)
+    assert mean_speed(one, null) == pytest.approx(speed(one) - speed(null))
+    assert covers(jackknife(mean_speed, one, null), 0)
 
 
 # --- early detection
@@ -236,6 +247,21 @@ def parted(one: Trajectory, number: int, seed: int = 0) -> list[tuple[Trajectory
         first = np.isin(one.group, rng.permutation(groups)[: len(groups) // 2])
         pairs.append((one.part(first), one.part(~first)))
     return pairs
+
+
+def test_halves_of_networks_leave_two_of_each_set() -> None:
+    sets = [np.arange(4), np.arange(4, 8)]
+    for halving in range(8):
+        halves_left_out = halves_of_networks(sets, halving)
+        assert sorted(np.concatenate(halves_left_out)) == list(range(8))
+        for left_out in halves_left_out:
+            assert [np.isin(own, left_out).sum() for own in sets] == [2, 2]
+
+
+def test_sets_of_three_networks_leave_out_one_network() -> None:
+    first, second = halves_of_networks([np.arange(3), np.arange(3, 6)], 0)
+    assert len(first) == len(second) == 1
+    assert first != second
 
 
 def test_halves_agree_on_what_is_true_and_not_on_luck() -> None:

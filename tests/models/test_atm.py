@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional
 
 from leak_atlas.models import build
 from leak_atlas.models.atm import SHARES, Mixer, grid, sample
@@ -40,14 +41,20 @@ def test_looking_is_linear_interpolation(seed: int, axis: int, height: int, widt
         torch.testing.assert_close(a, b, atol=2e-4, rtol=1e-3)
 
 
-def test_without_offsets_a_mixer_mixes_channels_alone() -> None:
+def test_a_mixer_weighs_the_pixel_to_the_right_the_pixel_below_and_the_pixel_itself() -> None:
+    """With offsets of one pixel. The weights of each channel are a softmax over the three."""
     torch.manual_seed(0)
     mixer = Mixer(8)
     x = torch.randn(2, 4, 4, 8)
-    nowhere = (grid(torch.zeros(2, 4, 4, 2), 2), grid(torch.zeros(2, 4, 4, 2), 1))
-    shuffled = torch.randperm(16)
-    moved = mixer(x.flatten(1, 2)[:, shuffled].view_as(x), nowhere)
-    torch.testing.assert_close(moved.flatten(1, 2), mixer(x, nowhere).flatten(1, 2)[:, shuffled])
+    one = torch.ones(2, 4, 4, 2)
+    found = mixer(x, (grid(one, axis=2), grid(one, axis=1)))
+    width = mixer.width(functional.pad(x[:, :, 1:], (0, 0, 0, 1)))
+    height = mixer.height(functional.pad(x[:, 1:], (0, 0, 0, 0, 0, 1)))
+    here = mixer.here(x)
+    mean = (width + height + here).mean(dim=(1, 2))
+    weights = mixer.fusion(mean).view(2, 3, 1, 1, 8).softmax(dim=1)
+    mixed = width * weights[:, 0] + height * weights[:, 1] + here * weights[:, 2]
+    torch.testing.assert_close(found, mixer.project(mixed), atol=1e-5, rtol=1e-4)
 
 
 # --- the nets
@@ -73,9 +80,7 @@ def test_a_map_of_one_pixel_is_convolved_like_any_other() -> None:
     down = build(SMALL, 3, 10, seed=0).stage4[0].down
     for size in (1, 2, 5):
         x = torch.randn(2, 40, size, size)
-        torch.testing.assert_close(
-            down(x), torch.nn.functional.conv2d(x, down.weight, down.bias, 2, 1)
-        )
+        torch.testing.assert_close(down(x), functional.conv2d(x, down.weight, down.bias, 2, 1))
 
 
 def test_initialisation() -> None:

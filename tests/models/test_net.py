@@ -60,6 +60,15 @@ def test_groupnorm_takes_the_place_of_each_batchnorm(name: str) -> None:
     assert [p.shape for p in own.parameters()] == [p.shape for p in group.parameters()]
 
 
+def test_groups_have_two_channels_or_more_and_are_at_most_32() -> None:
+    expected = {64: 32, 48: 16, 32: 16, 12: 4, 8: 4, 1: 1}
+    found = {}
+    for channels in expected:
+        net = skeleton(Model("resnet10", width=channels, norm="group"), 3, 10)
+        found[channels] = net.stem.norm.num_groups
+    assert found == expected
+
+
 def test_under_groupnorm_no_samples_meet() -> None:
     net = build(Model("resnet10", width=8, norm="group"), 3, 10, seed=0)
     x = torch.randn(4, 3, 16, 16)

@@ -8,14 +8,21 @@ from leak_atlas.recipe import Model
 
 COUNTS = [  # model, channels (words, bits), classes, size, parameters
     (Model("resnet18"), 3, 10, None, 11_173_962),
+    (Model("resnet34"), 3, 10, None, 21_282_122),
     (Model("resnet50"), 3, 10, None, 23_520_842),
     (Model("resnet101"), 3, 100, None, 42_697_380),
+    (Model("resnet152"), 3, 10, None, 58_156_618),
     (Model("vgg11"), 3, 100, None, 9_225_984 + 51_300),  # convolutions and norms, linear layer
+    (Model("vgg13"), 3, 100, None, 9_410_880 + 51_300),
+    (Model("vgg16"), 3, 100, None, 14_723_136 + 51_300),
     (Model("vgg19"), 3, 100, None, 20_035_392 + 51_300),
     (Model("densenet121"), 3, 10, None, 6_956_426),
+    (Model("wrn28", width=32), 3, 10, None, 1_467_610),
     (Model("wrn28", width=160), 3, 10, None, 36_479_194),  # the paper prints 36.5 M for WRN28-10
     (Model("wrn16", width=64), 3, 10, None, 2_748_890),
-    (Model("atm-xt"), 3, 1000, None, 15_349_128),  # published as 15 and 52 million
+    (Model("atm-xt"), 3, 1000, None, 15_349_128),  # published as 15, 27, 39 and 52 million
+    (Model("atm-t"), 3, 1000, None, 27_152_232),
+    (Model("atm-s"), 3, 1000, None, 38_631_448),
     (Model("atm-b"), 3, 1000, None, 52_154_792),
     (Model("vit"), 3, 10, 32, 9_523_722),
     (Model("fc", width=256), 6169, 100, 1, 1_625_316),

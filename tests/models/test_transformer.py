@@ -5,6 +5,7 @@ transformers.
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from leak_atlas.localization.layers import pixels, walk
 from leak_atlas.models import Net, build
@@ -37,6 +38,17 @@ def test_more_padding_changes_nothing(lengths: list[int], more: int) -> None:
         torch.testing.assert_close(short, long)
         alone = torch.cat([net(row[None, :length]) for row, length in zip(x, lengths, strict=True)])
         torch.testing.assert_close(long, alone)
+
+
+def test_the_head_reads_the_mean_of_the_words_alone() -> None:
+    net = small()
+    nn.init.constant_(net.head.norm.bias, 0.5)  # which LayerNorm gives to padding
+    lengths = (3, 12)
+    x = texts(*lengths)
+    maps = dict(net.features(x))["stage2"]
+    for row, length in enumerate(lengths):
+        mean = net.head.norm(maps[row, :length]).mean(dim=0)
+        torch.testing.assert_close(net(x)[row], net.head.fc(mean))
 
 
 def test_gradients_do_not_come_from_padding() -> None:

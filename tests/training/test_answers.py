@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from leak_atlas import BadInput, lab
 from leak_atlas.data import augmentation
+from leak_atlas.data.designs import Role
 from leak_atlas.data.resident import Resident
 from leak_atlas.models import Net
 from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup, VictimAttacker
@@ -32,15 +34,23 @@ def test_shapes_types_and_the_plain_view(net: Net, data: Resident, views: int) -
     index = torch.arange(5, 60)
     z, confidence = answers.logits(net, data, index, views)
     assert z.shape == (55, 3)
+    assert z.dtype == torch.float32
     assert confidence.shape == (55, views)
+    assert confidence.dtype == torch.float64
     torch.testing.assert_close(confidence[:, 0], answers.scaled_confidence(z, data.labels[index]))
     assert not z.is_inference() and net.training  # as it was before
 
 
-def test_mirrored_view_is_the_mirrored_image(net: Net, data: Resident) -> None:
-    mirrored = replace(data, samples=data.samples.flip(2), _made={})
-    a, b = (answers.logits(net, own, torch.arange(20), 2)[1] for own in (data, mirrored))
-    torch.testing.assert_close(a, b.flip(1))
+@pytest.mark.parametrize("count", [2, 18])
+def test_a_view_is_the_shifted_and_mirrored_image(net: Net, data: Resident, count: int) -> None:
+    index = torch.arange(20)
+    _, found = answers.logits(net, data, index, count)
+    padded = functional.pad(data.samples, (0, 0, 1, 1, 1, 1))
+    for place, (dy, dx, flip) in enumerate(augmentation.views(count, 1)):
+        samples = padded[:, 1 + dy : 9 + dy, 1 + dx : 9 + dx]
+        moved = replace(data, samples=samples.flip(2) if flip else samples, _made={})
+        _, expected = answers.logits(net, moved, index)
+        torch.testing.assert_close(found[:, place], expected[:, 0])
 
 
 @pytest.mark.parametrize("signal", ["logits", "sensitivity"])
@@ -84,6 +94,29 @@ def test_bits_and_numbers_have_a_sensitivity_too(data: Resident, numbers: bool) 
     samples = data.samples.flatten(1) > 100
     others = replace(data, samples=samples.float() if numbers else samples.to(torch.uint8))
     assert answers.sensitivity(linear(others, 0.05), others, torch.arange(5)).gt(0).all()
+
+
+def test_another_seed_draws_other_noise(net: Net, data: Resident) -> None:
+    one, other = (answers.sensitivity(net, data, torch.arange(5), 2, seed=seed) for seed in (0, 1))
+    assert not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("test", [40, 0])
+def test_accuracies_are_those_of_each_role(test: int) -> None:
+    """Without test samples the test accuracy is that on non-members."""
+    design = VictimAttacker(400, test=test, dev=20)
+    models = Setup(Data(pixels=8), design, Model("resnet10", width=2), Schedule(1, 32), 2).trained()
+    signals = models.at("init").signals()[0]
+    found = lab.realize(signals)[signals]
+    correct = found["logits"].argmax(axis=1) == found["labels"]
+    roles = {
+        "member": Role.MEMBER,
+        "nonmember": Role.NONMEMBER,
+        "dev": Role.DEV,
+        "test": Role.TEST if test else Role.NONMEMBER,
+    }
+    for name, role in roles.items():
+        assert found[f"accuracy_{name}"] == correct[found["role"] == role].mean(), name
 
 
 def test_sensitivity_is_read_for_the_samples_of_a_rows_own_pool() -> None:

@@ -27,7 +27,7 @@ from leak_atlas.recipe import (
     Objective,
     Schedule,
 )
-from leak_atlas.training import graph, loop
+from leak_atlas.training import graph, loop, objectives
 from leak_atlas.training.defences import privacy_sensitivity, soft_labels
 from tests.training.small import (
     MEMBERS,
@@ -213,6 +213,24 @@ def test_what_h_looks_at(net: Net, data: Resident) -> None:
     assert torch.equal(step.further(16)[0], first.perm[56:].view(6, 56)[:, :16])
 
 
+def test_each_step_of_h_is_on_evaluated_images_without_augmentation(
+    net: Net, data: Resident
+) -> None:
+    objective = AdversarialRegularization(steps=2, width=32, attack_lr=0.01)
+    step = begun(net, data, objective, AUGMENTED)
+    step.begin(0, 0.0, step.tables(5, 0))
+    seen = []
+    step.h.posterior.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    step.prepare(16)
+    assert step.h_optimizer.param_groups[0]["lr"] == 0.01
+    members, outsiders = step.further(16)[0].split(2)
+    for posterior, *rows in zip(seen, members, outsiders, strict=True):
+        index = step.samples[torch.cat(rows)]
+        with torch.no_grad():
+            expected = net.eval()(augmentation.plain(data, index)).softmax(1)
+        torch.testing.assert_close(posterior, expected)
+
+
 def test_the_pruning_codes_take_one_classifier_step_an_epoch(net: Net, data: Resident) -> None:
     objective = dataclasses.replace(ADVERSARIAL, form="one_step")
     step = begun(net, data, objective)
@@ -249,6 +267,13 @@ def test_where_there_is_no_gap_nothing_shrinks(net: Net, data: Resident, optimiz
         step(28)
         ends.append(values(own))
     assert equal(*ends)
+
+
+def test_outsiders_have_augmentations_of_their_own(net: Net, data: Resident) -> None:
+    step = begun(net, data, PAST(), AUGMENTED)
+    step.begin(0, 0.0, step.tables(0, 0))
+    members, outsiders = step.order[1:].unbind(1)
+    assert not torch.equal(members, outsiders)
 
 
 def test_past_needs_both_gradients_at_the_same_free_weights(net: Net, data: Resident) -> None:
@@ -346,6 +371,19 @@ def test_a_partner_that_is_the_sample_itself_adds_nothing(net: Net, data: Reside
     assert float(step.loss) / 16 == pytest.approx(float(expected), rel=1e-5)
 
 
+def test_the_teacher_is_the_network_on_the_partners(net: Net, data: Resident) -> None:
+    objective = CSKD(2.0, 3.0)
+    step = begun(net, data, objective)
+    step.begin(0, 0.0, step.tables(0, 0))
+    step(16)
+    rows, partners = step.order[0, :, :16]
+    with torch.no_grad():
+        student = net(augmentation.plain(data, rows))
+        teacher = net(augmentation.plain(data, partners))
+    expected = objectives.class_wise(objective, student, teacher, data.labels[rows])
+    assert float(step.loss) / 16 == pytest.approx(float(expected), rel=1e-5)
+
+
 # ---------------------------------------------------------------- distillation
 
 
@@ -386,13 +424,25 @@ def test_members_that_are_all_alike_have_the_weight_decay_of_all(
         torch.testing.assert_close(found[name], value, atol=1e-4, rtol=1e-3, msg=name)
 
 
-def test_a_batch_decays_by_the_mean_of_its_members(net: Net, data: Resident) -> None:
+@pytest.mark.parametrize(("first", "decay"), [(0, (14 * 2.0 + 2 * 0.5) / 16), (16, 0.5)])
+def test_a_batch_decays_by_the_mean_of_its_members(
+    net: Net, data: Resident, first: int, decay: float
+) -> None:
     """One step of plain descent: the weights move by -lr (gradient + mean lambda * weight)."""
-    schedule = Schedule(1, batch=56, lr=0.1, **STILL)
-    plain = trained(net, data, CrossEntropy(), schedule).states["last"]
-    found = trained(net, data, RMR(2.0, 0.5, share=0.25), schedule).states["last"]
-    for name, value in net.named_parameters():
-        expected = plain[name] - 0.1 * (0.25 * 2.0 + 0.75 * 0.5) * value.detach()
+    schedule = Schedule(1, batch=16, lr=0.1, **STILL)
+    ranking = torch.arange(56, 0, -1.0)  # the first 14 members are risky
+    in_order = augmentation.tables(0, 0, 56, None)._replace(perm=torch.arange(56))
+    ends = []
+    for objective in (CrossEntropy(), RMR(2.0, 0.5, share=0.25)):
+        own = copy.deepcopy(net)
+        step = begun(own, data, objective, schedule, ranking=ranking)
+        step.begin(0, 0.1, in_order)
+        step.position.fill_(first)
+        step(16)
+        ends.append(values(own))
+    plain, found = ends
+    for name, weight in net.named_parameters():
+        expected = plain[name] - 0.1 * decay * weight.detach()
         torch.testing.assert_close(found[name], expected, atol=1e-6, rtol=1e-5, msg=name)
 
 

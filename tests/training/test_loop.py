@@ -260,7 +260,13 @@ def test_early_stopping_keeps_the_best_on_dev(
     net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accuracies = iter([0.2, 0.5, 0.4, 0.5, 0.3, 0.9])
-    monkeypatch.setattr(answers, "accuracy", lambda *_: next(accuracies))
+
+    def accuracy(read: Net, _: Resident, index: Tensor) -> float:
+        assert read is net
+        assert torch.equal(index, DEV["dev"])
+        return next(accuracies)
+
+    monkeypatch.setattr(answers, "accuracy", accuracy)
     schedule = Schedule(10, batch=16, patience=2)
     found = fit(net, data, MEMBERS, schedule, seed=0, samples=DEV, wanted=(2, 5, 9))
     # Best in epoch 2; epochs 3 and 4 are forgiven, epoch 5 is the third without a better one.
@@ -270,7 +276,16 @@ def test_early_stopping_keeps_the_best_on_dev(
     assert equal(values(net), found.states[2])
 
 
-def test_divergence_names_its_epoch(net: Net, data: Resident) -> None:
-    with pytest.raises(Diverged, match="epoch") as caught:
-        trained(net, data, schedule=Schedule(6, batch=16, lr=1e30, decay="constant"))
-    assert 1 <= caught.value.epoch <= 6
+@pytest.mark.parametrize(("epochs", "named"), [(4, 3), (2, 2)], ids=["its loss", "its weights"])
+def test_divergence_names_the_epoch_that_shows_it(
+    net: Net, data: Resident, epochs: int, named: int
+) -> None:
+    """Weights that are no numbers after epoch 2 give such a loss in epoch 3, if there is one."""
+
+    def spoil(epoch: int) -> None:
+        if epoch == 2:
+            nn.init.constant_(net.head.fc.weight, torch.nan)
+
+    with pytest.raises(Diverged, match=f"in epoch {named}") as caught:
+        fit(net, data, MEMBERS, Schedule(epochs, batch=16), seed=0, on_epoch=spoil)
+    assert caught.value.epoch == named

@@ -87,6 +87,25 @@ def test_a_step_follows_the_sum_of_clipped_gradients(
     assert int(step.position) == 5
 
 
+@pytest.mark.parametrize("noise", [0.0, 2.0])
+def test_a_batch_in_parts_takes_the_step_of_the_whole(
+    net: Net, data: Resident, monkeypatch: pytest.MonkeyPatch, noise: float
+) -> None:
+    rows = [3, 1, 40, 17, 5]
+    objective = DPSGD(noise=noise, clip=0.05)
+    loss = functional.cross_entropy(net(augmentation.plain(data, MEMBERS[rows])), data.labels[rows])
+    whole = copy.deepcopy(net)
+    take(begun(whole, data, objective, PLAIN), rows)
+
+    float32_gradients = 4 * len(flat(net))
+    monkeypatch.setattr(private, "ROOM", 2 * float32_gradients)
+    step = begun(net, data, objective, PLAIN)
+    take(step, rows)
+    assert step.part == 2
+    torch.testing.assert_close(flat(net), flat(whole), atol=2e-7, rtol=1e-4)
+    assert float(step.loss) / 5 == pytest.approx(float(loss.detach()), rel=1e-5)
+
+
 def test_text_has_gradients_of_its_own() -> None:
     """Words that are looked up and positions that are added; padding has no gradient."""
     net = build(Model("transformer", width=8), 20, 3, seed=0, size=6)
@@ -155,14 +174,19 @@ def test_every_member_is_as_likely_in_every_batch(net: Net, data: Resident) -> N
     step = begun(net, data, DPSGD(), PLAIN)
     seen = torch.zeros(56)
     together = 0
+    sizes = []
     for epoch in range(400):
         step.begin(epoch, 0.1, step.tables(1, epoch))
         assert len(step.batches(epoch)) == step.steps == 4
+        sizes.append([batch.size for batch in step.batches(epoch)])
         for drawn in drawn_by(step):
             seen[drawn[0]] += 1
             together += int((drawn[0] == 0).any() and (drawn[0] == 1).any())
     assert abs(seen / 400 - 1).max() < 5 * math.sqrt(0.75 / 400)
     assert together / 1600 == pytest.approx(1 / 16, abs=0.02), "two members are drawn independently"
+    # The sizes of an epoch's batches are binomial and independent.
+    expected = 56 * 0.25 * 0.75 * np.eye(4)
+    np.testing.assert_allclose(np.cov(sizes, rowvar=False), expected, atol=2.5)
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])

@@ -27,6 +27,7 @@ from leak_atlas.recipe import (
     RelaxLoss,
     Schedule,
 )
+from leak_atlas.training import objectives
 from leak_atlas.training import update as module
 from leak_atlas.training.update import Update
 from tests.training.small import MEMBERS, SHORT, STILL, begun, equal, masks, trained, values
@@ -202,6 +203,19 @@ def test_counts(net: Net, data: Resident) -> None:
     assert int(step.position) == 56
     assert int(step.right) == right
     assert float(step.loss) == pytest.approx(loss, rel=1e-6)
+
+
+def test_every_second_epoch_of_relaxloss_flattens(net: Net, data: Resident) -> None:
+    objective = RelaxLoss(5.0)  # above the loss
+    step = begun(net, data, objective)
+    for epoch in range(4):
+        step.begin(epoch, 0.0, step.tables(0, epoch))
+        step(16)
+        rows = step.order[0, 0, :16]
+        with torch.no_grad():
+            logits = net(augmentation.plain(data, rows))
+        expected = objectives.loss(objective, logits, data.labels[rows], torch.tensor(epoch % 2))
+        assert float(step.loss) / 16 == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_float32_is_not_tf32_and_other_switches_stay() -> None:

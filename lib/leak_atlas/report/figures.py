@@ -635,13 +635,15 @@ def against_paper(
     source: str = "paper",
     reference: float | None = None,
     reference_label: str = NO_DIFFERENCE,
+    share: bool = True,
     **labels: str,
 ) -> Sheet:
     """Our estimates with intervals and, as hollow markers, the paper's numbers (column `paper`,
     which may be empty); a row for each setting.
 
     `source` names the paper's setting in the legend: "paper (TinyImageNet, width 64)". `reference`
-    is where a dashed line stands, with its label.
+    is where a dashed line stands, with its label. `share`: all panels have the same axis; without,
+    each panel has the limits of its own values.
     """
     ours = spans(frame)
     paper = ours.drop(columns=["_y_low", "_y_high"])
@@ -657,14 +659,17 @@ def against_paper(
     row_inches = max(0.36, 0.25 * len(looks), 0.12 + 9 * sheet.LINE * lines)
     height = 0.55 + len(names) * row_inches
     add_positions([ours, paper], x, hue, height - 0.5)
-    x_limits = limits(reference, ours, paper, least=0.01)
 
     def format_axes(panel: Any, ax: Axes) -> None:
+        shown = [ours, paper]
+        if not share:
+            shown = [only(table, facet, panel) for table in shown]
+        left, right = limits(reference, *shown, least=0.01)
         sheet.name_panel(ax, ax.get_title(loc="left"), 0.4 * sheet.WIDTH / columns)
         ax.set_yticks(range(len(names)), names)
-        ax.set(xlim=x_limits, ylim=(len(names) - 0.4, -0.6))
+        ax.set(xlim=(left, right), ylim=(len(names) - 0.4, -0.6))
         ax.grid(axis="y", visible=False)
-        if x_limits[0] < 0 < x_limits[1]:
+        if left < 0 < right:
             ax.axvline(0, **REFERENCE)
         if reference is not None:
             ax.axvline(reference, label=f"{reference_label} ({reference:.3g})", **REFERENCE)

@@ -376,6 +376,7 @@ def wrapped(text: str, room: float, size: float = 9, weight: str = "normal") -> 
         widest = max(
             (TextPath((0, 0), line, prop=font).get_extents().width for line in lines), default=0
         )
-        if widest <= 72 * room or letters <= 8:  # points
+        # a drawn line is a little wider than its outline; 72 points an inch
+        if widest <= 0.98 * 72 * room or letters <= 8:
             return "\n".join(lines)
         letters -= 1
