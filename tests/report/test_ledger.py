@@ -10,6 +10,7 @@ import pytest
 
 from leak_atlas import BadInput, report
 from leak_atlas.audit import Estimate
+from leak_atlas.report import ledger
 from leak_atlas.report.ledger import MIME, verdict
 
 ABOVE = report.Claim(
@@ -95,6 +96,32 @@ def test_a_treatment_that_did_nothing_makes_its_claim_inert(check, found):
 def test_too_few_points_come_before_an_inert_treatment():
     unresolved = Estimate(0.3, 0.2, 0.4, 1, resolved=False)
     assert verdict(ABOVE, unresolved, [False]) == "underpowered"
+
+
+@pytest.mark.parametrize("margin", [None, 1.0, 0.02])
+def test_a_number_that_is_not_resolved_says_so(margin):
+    claims = report.claims(replace(ABOVE, margin=margin))
+    estimates = {
+        True: RIGHT_OF_BORDER,
+        False: replace(RIGHT_OF_BORDER, resolved=False),
+    }
+    for is_resolved, estimate in estimates.items():
+        rows = report.judge(claims, onset=estimate).rows
+        assert rows[0]["resolved"] == is_resolved
+        for kind in ("html", "md", "txt"):
+            drawn = ledger.drawn_claims(kind, rows)
+            assert ("[0.200, 0.400] (not resolved)" in drawn) != is_resolved
+    (row,) = report.judge(claims, onset=Estimate(math.nan, math.nan, math.nan)).rows
+    assert ledger.measured(row) == "– [–, –] (not resolved)"
+
+
+def test_a_report_of_an_earlier_version_is_resolved_where_its_interval_is_wide():
+    claim = replace(ABOVE, margin=0.02)
+    wide = report.judge(report.claims(claim), onset=ON_BORDER).rows[0]
+    narrow = wide | {"power": 0.5}
+    for row, is_resolved in ((wide, True), (narrow, False), (narrow | {"verdict": "holds"}, True)):
+        earlier = {name: value for name, value in row.items() if name != "resolved"}
+        assert ledger.is_resolved(earlier) == is_resolved
 
 
 def test_a_verdict_outside_its_regime_says_so():

@@ -36,7 +36,7 @@ def judged(
         (WRONG, "lowers"),
         (OPEN, "neither significantly raises nor lowers"),
         (Estimate(0.1, 0.0, 0.2, 5), "neither significantly raises nor lowers"),
-        (Estimate(0.3, 0.2, 0.4, 1, resolved=False), "neither significantly raises nor lowers"),
+        (Estimate(0.3, 0.2, 0.4, 1, resolved=False), "raises or lowers (not resolved)"),
     ],
 )
 def test_an_effect_is_named_by_the_sign_of_its_interval(estimate, word):
@@ -59,6 +59,39 @@ def test_an_undecided_effect_may_have_words_of_its_own():
     assert report.effect(OPEN, "raises", "lowers", undecided=word) == word
     assert report.effect(RIGHT, "raises", "lowers", undecided=word) == "raises"
     assert report.effect(RIGHT, "raises", "lowers", border=1.0) == "lowers"
+
+
+UNRESOLVED = Estimate(0.3, 0.2, 0.4, 5, resolved=False, reason="no network has this AUC")
+
+
+def test_the_effect_of_an_unresolved_estimate_claims_no_significance():
+    words = "is significantly more", "is significantly less", "is not significantly more"
+    assert report.effect(UNRESOLVED, *words) == "is more or is less (not resolved)"
+    assert report.effect(UNRESOLVED, *words, unresolved="may be more") == "may be more"
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        (RIGHT, "is significantly more accurate than early stopping"),
+        (WRONG, "is significantly less accurate than early stopping"),
+        (OPEN, "is not significantly more accurate than early stopping"),
+        (UNRESOLVED, "cannot be compared with early stopping"),
+    ],
+)
+def test_a_title_compares_accuracies_only_where_they_can_be_compared(difference, words):
+    assert report.compared_accuracy(difference) == words
+    plural = report.compared_accuracy(difference, "a longer training", verb="are")
+    longer = words.replace("early stopping", "a longer training")
+    assert plural == longer.replace("is ", "are ")
+
+
+@pytest.mark.parametrize("margin", [None, 1.0, 0.02])
+def test_a_quantity_that_is_not_resolved_is_not_measured(margin):
+    claim = report.Claim("c", "A rises", "slope", above=0.0, margin=margin, ours=True)
+    short = summary.short(list(report.judge(report.claims(claim), c=UNRESOLVED)))
+    assert "○ **Not measured:** “A rises”." in short and "no network has this AUC" in short
+    assert "interval contains" not in short
 
 
 def test_headlines_answer_the_title_and_the_limits_follow():
@@ -138,3 +171,10 @@ def test_only_the_requirement_that_is_not_met_is_named():
     rows = judged(RIGHT, regime={"fit": 0.9, "skill": 0.6}, fit=0.5, skill=0.7)
     first, *_ = summary.short(rows).splitlines()
     assert "fit 0.500" in first and "skill" not in first
+
+
+@pytest.mark.parametrize(
+    ("low", "shown"), [(0.0002, "0.0050 [0.0002, 0.0100]"), (0.0, "0.005 [0.000, 0.010]")]
+)
+def test_an_end_near_zero_shows_on_which_side_it_lies(low, shown):
+    assert report.listed({"gain": Estimate(0.005, low, 0.01, 5)}) == f"gain: {shown}"

@@ -455,8 +455,9 @@ class Comparison:
 
         The true value is 0, but for the bend of the curve between two epochs: a value above 0 is
         the most by which the comparison can favour a defence there. A value below 0 shows that this
-        epoch lies low: it favours a defence at the same AUC, too. The first and the last epoch have
-        no epochs on both sides, and are left out. ValueError as `early_stopping`.
+        epoch lies low: it favours a defence at the same AUC, too. On the less accurate of two
+        branches it is below 0 as well, and favours nothing. The first and the last epoch have no
+        epochs on both sides, and are left out. ValueError as `early_stopping`.
         """
         line = self._epochs(None)
         rows = []

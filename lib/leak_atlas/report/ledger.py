@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from leak_atlas import BadInput, nearest
 from leak_atlas.report.markup import drawn, proper, table
+from leak_atlas.report.tables import UNRESOLVED
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -148,7 +149,7 @@ def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] 
     `checks` that the treatment did something: True, or an estimate whose whole interval lies above
     0.
     """
-    if not estimate.resolved or math.isnan(estimate.value + estimate.low + estimate.high):
+    if not _is_measured(estimate):
         return "underpowered"
     if not all(_passes(check) for check in checks):
         return "inert"
@@ -163,6 +164,12 @@ def verdict(claim: Claim, estimate: Estimate, checks: Iterable[Estimate | bool] 
     if holds or fails:
         return "holds" if holds else "fails"
     return "underpowered" if claim.power(estimate) > 1 else "undecided"
+
+
+def _is_measured(estimate: Estimate) -> bool:
+    """Whether an estimate is resolved, and has numbers."""
+    has_numbers = not math.isnan(estimate.value + estimate.low + estimate.high)
+    return estimate.resolved and has_numbers
 
 
 def _passes(check: Estimate | bool) -> bool:
@@ -245,22 +252,43 @@ def is_small(row: Mapping[str, Any]) -> bool:
 
 
 def measured(row: Mapping[str, Any]) -> str:
-    """The value and its interval: `0.703 [0.690, 0.716]`."""
+    """The value and its interval: `0.703 [0.690, 0.716]`; a value that is not resolved says so, as in
+    a table.
+    """
     value, low, high = shown(row)
-    return f"{value} [{low}, {high}]"
+    text = f"{value} [{low}, {high}]"
+    return text if is_resolved(row) else f"{text} ({UNRESOLVED})"
+
+
+def is_resolved(row: Mapping[str, Any]) -> bool:
+    """Whether the quantity of a judged claim could be measured.
+
+    Reports of an earlier version do not store it: there, only a quantity that was not measured is
+    underpowered by an interval that is narrow enough.
+    """
+    is_wide = (row.get("power") or 0.0) > 1
+    return bool(row.get("resolved", row["verdict"] != "underpowered" or is_wide))
 
 
 def shown(row: Mapping[str, Any]) -> list[str]:
     """The value and the ends of its interval, with enough decimals to see on which side of the
     border an end lies.
     """
-    numbers = [row["value"], row["low"], row["high"]]
-    rule = abs(border(row))
-    ends = {abs(end) for end in numbers[1:] if end is not None} - {rule}
+    return with_ends(row["value"], row["low"], row["high"], border(row))
+
+
+def with_ends(
+    value: float | None, low: float | None, high: float | None, border: float = 0.0
+) -> list[str]:
+    """A value and the ends of its interval, with three decimals, or so many (up to six) that no end
+    looks equal to the border.
+    """
+    rule = abs(border)
+    ends = {abs(end) for end in (low, high) if end is not None} - {rule}
     places = 3
     while places < 6 and rule in [round(end, places) for end in ends]:
         places += 1
-    return [digits(number, places) for number in numbers]
+    return [digits(number, places) for number in (value, low, high)]
 
 
 def border(row: Mapping[str, Any]) -> float:
@@ -376,6 +404,7 @@ def _row(claim: Claim, estimate: Estimate, checks: Mapping[str, Estimate | bool]
         "value": _finite(estimate.value),
         "low": _finite(estimate.low),
         "high": _finite(estimate.high),
+        "resolved": _is_measured(estimate),
         "power": _finite(claim.power(estimate)),
         "inert": [words for words, check in checks.items() if not _passes(check)],
         "outside": [],

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leak_atlas.report import ledger
-from leak_atlas.report.ledger import ICONS, digits, failed, requirement, shown
+from leak_atlas.report.ledger import ICONS, failed, requirement, shown
 from leak_atlas.report.tables import UNRESOLVED
 
 if TYPE_CHECKING:
     from leak_atlas.audit import Estimate
 
-__all__ = ["effect", "listed"]
+__all__ = ["compared_accuracy", "effect", "listed"]
 
 Row = Mapping[str, Any]
 ANSWERS = {  # for each verdict: a word, and a template of a true sentence
@@ -37,19 +37,43 @@ UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
 
 def effect(
-    estimate: Estimate, positive: str, negative: str, undecided: str = "", border: float = 0.0
+    estimate: Estimate,
+    positive: str,
+    negative: str,
+    undecided: str = "",
+    border: float = 0.0,
+    unresolved: str = "",
 ) -> str:
     """The word for the side of a border on which a 95 % interval lies.
 
     `effect(change, "raises", "lowers")` is "raises" if the whole interval lies above the border
-    and "lowers" if it lies below. Otherwise, and for an estimate that is not resolved, it is `undecided`, by
-    default "neither significantly raises nor lowers".
+    and "lowers" if it lies below. Otherwise it is `undecided`, by default "neither significantly
+    raises nor lowers". An estimate that is not resolved tells none of these: then it is
+    `unresolved`, by default "raises or lowers (not resolved)".
     """
-    if estimate.resolved and estimate.low > border:
+    if not estimate.resolved:
+        either = f"{positive} or {negative}".replace("significantly ", "")
+        return unresolved or f"{either} ({UNRESOLVED})"
+    if estimate.low > border:
         return positive
-    if estimate.resolved and estimate.high < border:
+    if estimate.high < border:
         return negative
     return undecided or f"neither significantly {positive} nor {negative}"
+
+
+def compared_accuracy(difference: Estimate, other: str = "early stopping", verb: str = "is") -> str:
+    """What a title says of an accuracy minus that of an `other` network at matched AUC: `is
+    significantly more accurate than early stopping`; of one that is not resolved `cannot be
+    compared with early stopping`.
+    """
+    than = f"accurate than {other}"
+    return effect(
+        difference,
+        f"{verb} significantly more {than}",
+        f"{verb} significantly less {than}",
+        f"{verb} not significantly more {than}",
+        unresolved=f"cannot be compared with {other}",
+    )
 
 
 def listed(estimates: Mapping[str, Estimate]) -> str:
@@ -59,7 +83,8 @@ def listed(estimates: Mapping[str, Estimate]) -> str:
     """
     parts = []
     for words, one in estimates.items():
-        part = f"{words}: {digits(one.value)} [{digits(one.low)}, {digits(one.high)}]"
+        value, low, high = ledger.with_ends(one.value, one.low, one.high)
+        part = f"{words}: {value} [{low}, {high}]"
         parts.append(part if one.resolved else f"{part} ({UNRESOLVED})")
     return "; ".join(parts)
 
@@ -74,7 +99,7 @@ def answer(row: Row) -> tuple[str, str]:
     text = row["text"].rstrip(".")
     fails = row.get("fails", "").rstrip(".") or DENIED.format(text=text)
     word, sentence = ANSWERS[row["verdict"]]
-    if row["verdict"] == "underpowered" and (row.get("power") or 0.0) <= 1:
+    if not ledger.is_resolved(row):
         word, sentence = UNMEASURED
     words = {
         "text": text,
