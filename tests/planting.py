@@ -15,7 +15,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from functools import cache, cached_property, lru_cache, singledispatchmethod
+from functools import cache, lru_cache, singledispatchmethod
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,23 @@ from leak_atlas.lab.plans import steps_of
 from leak_atlas.localization import over_time
 from leak_atlas.recipe import Recipe, Step
 from leak_atlas.recipe.core import fields_of
+
+# Plants by number. Odd ones turn the effects of the even one before around, up to `LINE`.
+PLANTS = range(139)
+LEVEL = range(24, 139)  # one level for all parts of a network, so that one is louder in each
+CLASSES = range(24, 40)  # classes differ
+ALIKE = range(40, 56)  # ways hardly differ, or are of two kinds that are equal inside
+LINE = range(56, 80)  # more accurate where they leak more; the same samples are exposed
+LUCK = range(60, 68)  # all epochs of a training, or none, share their exposed samples
+BEGUN = range(64, 71)  # with a permutation null: nothing before training, then little or much
+TENTH = range(74, 76)  # a tenth of the samples alone is exposed
+EASE = range(76, 105)  # easy samples for one kind of attack, exposed ones for the other
+AMID = range(80, 105)  # what freezes a part lies amid the others
+UPPER_END = range(105, 139)  # `LINE` again, with ordinary training at its upper end
+REMEMBERED = range(131, 139)  # samples differ in features and attacks, stages in scores
+RISING = range(133, 139)  # the remembered are exposed before the rest, or after it
+NOT_HARD = range(135, 139)  # what is remembered is not what is hard
+REWOUND = 138  # rewinding before pruning helps
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
@@ -66,13 +83,11 @@ def way(value: Any) -> str:
 
 @cache
 def _way(of: Recipe) -> str:
-    told = (
-        f.name
-        for f in dataclasses.fields(of)
-        if f.name not in ("row", "seed") and not _later(of, f)
-    )
     recorded = {field.name: field.recorded for field in fields_of(type(of))}
-    parts = [f"{recorded[name]}={way(getattr(of, name))}" for name in told]
+    parts = []
+    for field in dataclasses.fields(of):
+        if field.name not in ("row", "seed") and not _later(of, field):
+            parts.append(f"{recorded[field.name]}={way(getattr(of, field.name))}")
     for before, text in FORMER.get(of.recorded, ()):
         at = next((i for i, part in enumerate(parts) if part.startswith(f"{before}=")), -1)
         parts.insert(at + 1, text)
@@ -151,22 +166,30 @@ def words(names: tuple[str, ...]) -> np.ndarray:
     return np.frombuffer("\n".join(names).encode(), np.uint8)
 
 
+def drawn_by(name: str, number: int) -> np.random.Generator:
+    """The random numbers of a name in a plant."""
+    return np.random.default_rng([zlib.crc32(name.encode()), number])
+
+
+def _share(name: str) -> float:
+    """A number in [0, 1) that belongs to a name."""
+    return zlib.crc32(name.encode()) / 2**32
+
+
 @lru_cache(2**16)
 def _effect(number: int, of: str, kinds: str, what: str) -> float:
-    if number >= 56:
-        place, beside = np.random.default_rng([zlib.crc32(of.encode()), number]).random(2)
+    if number >= LINE.start:
+        place, beside = drawn_by(of, number).random(2)
         off = 0.3 * (beside - 0.5) if number % 2 and what == "TEST" else 0.0  # or beside that line
         return LINED.get(what, float(0.4 + 0.2 * place + off))
-    if number >= 40:
-        kind = np.random.default_rng([zlib.crc32(of.encode()), number]).integers(2)
-        names = (what, f"{what} {of}") if number % 2 else (f"{what} {kind}", what)
-        alike, own = (
-            np.random.default_rng([zlib.crc32(name.encode()), number]).random() for name in names
-        )
+    if number in ALIKE:
+        kind = drawn_by(of, number).integers(2)
+        shared, apart = (what, f"{what} {of}") if number % 2 else (f"{what} {kind}", what)
+        alike = drawn_by(shared, number).random()
+        own = drawn_by(apart, number).random()
         return float(0.97 * alike + 0.03 * own)
-    own, alike = (
-        zlib.crc32(f"{name} {what} {number // 2}".encode()) / 2**32 for name in (of, kinds)
-    )
+    own = _share(f"{of} {what} {number // 2}")
+    alike = _share(f"{kinds} {what} {number // 2}")
     share = OWN[number // 2 % len(OWN)]
     draw = share * own + (1 - share) * alike
     return 1 - draw if number % 2 else draw
@@ -174,17 +197,15 @@ def _effect(number: int, of: str, kinds: str, what: str) -> float:
 
 @lru_cache(2**16)
 def _amid(number: int, of: str, kinds: str, plain: bool, what: str) -> float:
-    place, holds = (
-        float(np.random.default_rng([zlib.crc32(of.encode()), number]).random()),
-        "Hold" in kinds,
-    )
-    place = 0.4 + 0.2 * place if holds else place
+    place = float(drawn_by(of, number).random())
+    freezes = "Hold" in kinds
+    place = 0.4 + 0.2 * place if freezes else place
     if kinds == "Train()" and plain:
         place = 1.0  # a whole ordinary training
     if kinds.startswith(("Hold(", "Rewind(")):
         place = -0.5  # thrown back, not trained again
     if what == "TEST":  # all have learnt
-        return 0.7 + 0.25 * place + ((0.0, 0.1, -0.1)[number % 3] if holds else 0.0)
+        return 0.7 + 0.25 * place + ((0.0, 0.1, -0.1)[number % 3] if freezes else 0.0)
     return LINED.get(what, 0.3 + 0.4 * place)
 
 
@@ -224,15 +245,13 @@ class Planted:
 
     def __init__(self, steps: list[Step], number: int, loud: Callable[[float], bool]) -> None:
         self.steps, self.number, self.loud = steps, number, loud
-        self.ranked = any(
-            isinstance(step, recipe.Memorization) or getattr(step, "permuted", None) is not None
-            for step in steps
-        )
+        self.nulled = any(getattr(step, "permuted", None) is not None for step in steps)
         remembers = any(isinstance(step, recipe.Memorization) for step in steps)
+        self.ranked = remembers or self.nulled
         begun = [step.of for step in steps if isinstance(step, recipe.Signals) and _begins(step.of)]
         # networks that judge how hard samples are, over a training
         judged = any(isinstance(state.training.design, recipe.Subsets) for state in begun)
-        self.course = bool(begun) and (remembers or judged)
+        self.over_time = bool(begun) and (remembers or judged)
         self._made: dict[str, Result | Late] = {}
 
     def __getitem__(self, step: Step) -> Result | Late:
@@ -253,29 +272,21 @@ class Planted:
         return trainings(self.steps)
 
     def effect(self, of: Any, what: str) -> float:
-        """In [0, 1], the same for all models of a way; `OWN` tells how much of it alike chains do
-        not share.
+        """In [0, 1], the same for all models of a way; `OWN` is how much of it chains of the same
+        kinds do not share.
 
-        From the 40th plant on, for claims of no difference, ways hardly differ, or are of two kinds
-        that are equal inside; from the 56th on they lie on one line, more accurate where they leak
-        more, and expose the same samples; from the 80th on what holds a part lies amid the others,
-        and as accurate as they, more, or less. From the 105th on they lie on one line
-        again, with ordinary training at its upper end; in odd ones all others leak more than it. From
-        the 131st on samples differ in what features and attacks remember, and stages in scores.
+        The ranges of plants at the top say what else ways have in common. In `AMID` what freezes a
+        part is as accurate as the others, more, or less. In odd plants of `UPPER_END` all others
+        leak more than ordinary training.
         """
-        if 80 <= self.number < 105:
-            return _amid(
-                self.number,
-                way(of),
-                chain(of),
-                getattr(of, "objective", None) == recipe.CrossEntropy(),
-                what,
-            )
+        if self.number in AMID:
+            plain = getattr(of, "objective", None) == recipe.CrossEntropy()
+            return _amid(self.number, way(of), chain(of), plain, what)
         effect = _effect(self.number, way(of), chain(of), what)
-        if self.number < 105:
+        if self.number not in UPPER_END:
             return effect
-        # rewinding before pruning helps
-        if self.number == 138 and what == "TEST" and chain(of).startswith("Train(Prune(RewindW"):
+        rewound = chain(of).startswith("Train(Prune(RewindW")
+        if self.number == REWOUND and what == "TEST" and rewound:
             return 0.7
         if _ordinary(of):
             return LINED.get(what, 0.65)
@@ -288,30 +299,23 @@ class Planted:
         """How far members lie from non-members in each part, in standard deviations: up to 1 where
         it is loud.
         """
-        signs = [
-            1 - 2 * (zlib.crc32(f"{what} {self.number // 2} {i}".encode()) % 2)
-            for i in range(depth)
-        ]
-        # level for all parts, so that one network is louder than another in each of them
-        one = self.number >= 24
-        size = [
-            sign * self.effect(of, what if one else f"{what} {i}") for i, sign in enumerate(signs)
-        ]
-        return np.array(
-            [s if self.loud(i / max(1, depth - 1)) else 0.0 for i, s in enumerate(size)]
-        )
+        shifts = np.zeros(depth)
+        for part in range(depth):
+            if self.loud(part / max(1, depth - 1)):
+                sign = 1 - 2 * (zlib.crc32(f"{what} {self.number // 2} {part}".encode()) % 2)
+                level = what if self.number in LEVEL else f"{what} {part}"
+                shifts[part] = sign * self.effect(of, level)
+        return shifts
 
     def classes(self, of: Any, what: str, labels: np.ndarray) -> np.ndarray:
         """How much more of it a sample's class has, from -1 to 1: classes are alike but in late
         plants.
         """
-        if not 24 <= self.number < 40:
+        if self.number not in CLASSES:
             return np.zeros(len(labels))
-        each = np.random.default_rng(self.number).uniform(-1, 1, 1000)
-        own = np.random.default_rng(
-            [zlib.crc32(f"{way(of)} {what}".encode()), self.number]
-        )  # of either sign, way by way
-        return own.uniform(-1, 1) * each[labels]
+        by_class = np.random.default_rng(self.number).uniform(-1, 1, 1000)
+        of_way = drawn_by(f"{way(of)} {what}", self.number).uniform(-1, 1)
+        return of_way * by_class[labels]
 
     @singledispatchmethod
     def plant(self, step: Step) -> dict[str, np.ndarray] | Late:
@@ -320,46 +324,40 @@ class Planted:
     @plant.register
     def _(self, step: recipe.Signals) -> Late:
         rng = self.draws(step)
-        share = {
-            r: min(
-                1.0, LEAST.get(r, 0.1) + 0.8 * self.effect(step.of, r.name) + NOISE * rng.normal()
-            )
-            for r in Role
-        }
+        shares = []  # of correct answers, by role
+        for side in Role:
+            share = LEAST.get(side, 0.1) + 0.8 * self.effect(step.of, side.name)
+            shares.append(min(1.0, share + NOISE * rng.normal()))
 
         def answers() -> dict[str, np.ndarray]:
             own = step.of.training
             role, index, labels = _table(own.data, own.design, own.row)
-            certain = {r: 1 + 4 * self.effect(step.of, f"sure {r.name}") for r in Role}
-            chance, sure = (np.array([each[r] for r in Role])[role] for each in (share, certain))
-            bent = np.array([self.classes(step.of, r.name, labels) for r in Role])[
-                role, np.arange(len(role))
-            ]
+            samples = np.arange(len(role))
+            certain, bends, tilts = [], [], []  # by role
+            for side in Role:
+                certain.append(1 + 4 * self.effect(step.of, f"sure {side.name}"))
+                bends.append(self.classes(step.of, side.name, labels))
+                tilts.append(2 * self.effect(step.of, f"hard {side.name}") - 1)
+            chance = np.array(shares)[role]
+            sure = np.array(certain)[role]
+            bent = np.array(bends)[role, samples]
             # who is remembered is hard, or easy, at each epoch and on each side apart
-            if self.course:
-                tilt = np.array([2 * self.effect(step.of, f"hard {r.name}") - 1 for r in Role])[
-                    role
-                ]
+            if self.over_time:
+                tilt = np.array(tilts)[role]
                 hard = np.abs(tilt) * np.where(tilt > 0, remembered(index), 1 - remembered(index))
-                chance, sure = (
-                    chance + 0.4 * np.abs(tilt) - 0.45 * hard,
-                    sure + 2 * np.abs(tilt) - 1.5 * hard,
-                )
+                chance = chance + 0.4 * np.abs(tilt) - 0.45 * hard
+                sure = sure + 2 * np.abs(tilt) - 1.5 * hard
             right = rng.random(len(role)) < chance + 0.4 * bent
             logits = 0.1 * rng.normal(size=(len(role), own.data.classes)).astype(np.float32)
-            logits[
-                np.arange(len(role)), np.where(right, labels, (labels + 1) % own.data.classes)
-            ] += sure
-            views = np.repeat(sure[:, None], step.views, axis=1)
-            return {
-                "logits": logits,
-                "views": views,
-                "labels": labels,
-                "index": index,
-                "role": role,
-            }
+            answer = np.where(right, labels, (labels + 1) % own.data.classes)
+            logits[samples, answer] += sure
+            arrays = {"logits": logits, "views": np.repeat(sure[:, None], step.views, axis=1)}
+            return arrays | {"labels": labels, "index": index, "role": role}
 
-        return Late({f"accuracy_{r.name.lower()}": np.array(share[r]) for r in Role}, answers)
+        accuracies = {}
+        for side, share in zip(Role, shares, strict=True):
+            accuracies[f"accuracy_{side.name.lower()}"] = np.array(share)
+        return Late(accuracies, answers)
 
     @plant.register
     def _(self, step: recipe.Sensitivity) -> dict[str, np.ndarray]:
@@ -400,8 +398,8 @@ class Planted:
         (hard, index, labels), own = self._hard(step), step.of.training
         names = _parts(own.model, own.data)
         depth = (hard * (len(names) + 1)).astype(np.int64)
-        said = (labels + (np.arange(len(names))[:, None] < depth)) % own.data.classes
-        return {"depth": depth, "votes": said, "parts": words(names), "index": index}
+        votes = (labels + (np.arange(len(names))[:, None] < depth)) % own.data.classes
+        return {"depth": depth, "votes": votes, "parts": words(names), "index": index}
 
     @plant.register
     def _(self, step: recipe.Generated) -> dict[str, np.ndarray]:
@@ -420,40 +418,35 @@ class Planted:
         )
         # what was trained otherwise may serve less
         if step.shadows and way(step.shadows[0]) != way(step.targets[0]):
-            lack = max(
-                0.0, self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST")
-            )
+            better = self.effect(step.targets[0], "TEST") - self.effect(step.shadows[0], "TEST")
+            lack = max(0.0, better)
             # and its direction may matter
             over = _asked(step.targets[0], 0.0) - _asked(step.shadows[0], 0.0)
-            strange, turned = (
-                2 * self.effect(step.attacker, what) - 1 for what in ("strange", "turned")
-            )
+            strange = 2 * self.effect(step.attacker, "strange") - 1
+            turned = 2 * self.effect(step.attacker, "turned") - 1
             shift *= 1 - strange**3 * (0.7 + lack) - 0.7 * turned**3 * over
-        # a null mostly hardly tells anything; else it tells as much
-        quiet = (
-            0.1 if step.permuted is not None and self.effect(step.attacker, "dealt") < 0.75 else 1.0
-        )
+        # a permutation null mostly finds hardly anything; else the same amount
+        is_null = step.permuted is not None
+        quiet = 0.1 if is_null and self.effect(step.attacker, "dealt") < 0.75 else 1.0
         # how far the same samples are exposed as in other ways
         alike = self.effect(step.targets[0], "alike")
         # or all epochs of a training, or none, share their luck
-        if self.course and 60 <= self.number < 68:
+        if self.over_time and self.number in LUCK:
             alike = float(self.effect(step.targets[0].training, "luck") > 0.5)
-        shared = np.random.default_rng([zlib.crc32(b"exposed"), self.number // 2]).normal(
-            size=member.shape
-        )
+        shared = drawn_by("exposed", self.number // 2).normal(size=member.shape)
         noise = alike**0.5 * shared + (1 - alike) ** 0.5 * rng.normal(size=member.shape)
         index = found[0][1][pool]
         # who is remembered is exposed
         slope = 4 * self.effect(step.targets[0], "slope") - 2 if self.ranked else 0.0
         shift, slope = quiet * shift, quiet * slope
         more = remembered(index) - 0.5
-        if self.course:  # or, in two plants, a tenth alone, as many of each block of a jackknife
+        if self.over_time:  # or a tenth alone, the same number in each block of a jackknife
             slope = 12 * self.effect(step.targets[0], "exposes") - 6
             tenth = np.arange(len(more)) // 20 % 10 == 0
-            more = np.where(tenth, 1, -shift / slope) if self.number in (74, 75) else more
-        elif 64 <= self.number < 71 and self.nulled:
+            more = np.where(tenth, 1, -shift / slope) if self.number in TENTH else more
+        elif self.number in BEGUN and self.nulled:
             shift, slope = self.begun(step)
-        elif self.number >= 133 and self.ranked:
+        elif self.number in RISING and self.ranked:
             shift, slope = self.rising(step, more)
         own = step.targets[0].training.data
         if own.mislabelled:  # those with a wrong label are more exposed, or less
@@ -462,19 +455,17 @@ class Planted:
         scores = noise + (shift + slope * more + 0.02 * rng.normal(size=(len(member), 1))) * member
         # as the signals have it
         if step.attacker == recipe.Threshold("correctness", by_class=False):
-            share = [
-                least + 0.8 * self.effect(step.targets[0], r.name) for r, least in LEAST.items()
-            ]
-            scores = (rng.random(member.shape) < np.where(member, *share)).astype(float)
+            correct = []  # share of members, and of non-members
+            for side, least in LEAST.items():
+                correct.append(least + 0.8 * self.effect(step.targets[0], side.name))
+            scores = (rng.random(member.shape) < np.where(member, *correct)).astype(float)
         # to one kind of attack the same samples are easy, to the other they are exposed
-        if 76 <= self.number < 105:
+        if self.number in EASE:
             ease, exposed = (0, 4) if step.attacker.by_sample == (self.number % 2 == 0) else (6, -3)
             scores = scores + (remembered(index) - 0.5) * (ease + exposed * member)
         border = float(np.mean(shift)) / 2
-        if (
-            not getattr(step.attacker, "balanced", True)
-            and self.effect(step.attacker, "majority") > 0.5
-        ):
+        balanced = getattr(step.attacker, "balanced", True)
+        if not balanced and self.effect(step.attacker, "majority") > 0.5:
             border = float(scores.min())  # all are called what most of them are
         return {
             "scores": scores,
@@ -483,25 +474,17 @@ class Planted:
             "index": index,
         }
 
-    @cached_property
-    def nulled(self) -> bool:
-        return any(getattr(step, "permuted", None) is not None for step in self.steps)
-
     def begun(self, step: recipe.Attack) -> tuple[float, float]:
-        """Shift and slope of a course that tells nothing before training, then little or much,
-        alike of all or not.
+        """Shift and slope of a training that leaks nothing before its first epoch, then little or
+        much, of all samples alike or not.
         """
-        own = np.random.default_rng(
-            [zlib.crc32(way(step.targets[0].training).encode()), self.number]
-        )
-        told = (
-            0.0
-            if getattr(step.targets[0], "when", None) == "init"
-            else 1.0
-            if step.permuted is None
-            else 0.1
-        )
-        return told * float(own.choice([0.4, 1.5, 3.0])), told * float(own.choice([0.0, 6.0]))
+        own = drawn_by(way(step.targets[0].training), self.number)
+        shift = float(own.choice([0.4, 1.5, 3.0]))
+        slope = float(own.choice([0.0, 6.0]))
+        leak = 1.0 if step.permuted is None else 0.1
+        if _begins(step.targets[0]):
+            leak = 0.0
+        return leak * shift, leak * slope
 
     def rising(self, step: recipe.Attack, more: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shift and slope of a training in which the remembered are exposed, or the others; either
@@ -510,7 +493,7 @@ class Planted:
         state = step.targets[0]
         share = getattr(state, "when", state.training.schedule.epochs)
         share = share / state.training.schedule.epochs
-        sooner = 4 if (self.number - 133) // 2 % 2 else -4
+        sooner = 4 if (self.number - RISING.start) // 2 % 2 else -4
         rise = share ** (2.0 ** (-sooner * more))
         return 3 * rise, (6 if self.number % 2 else -6) * rise
 
@@ -523,7 +506,7 @@ class Planted:
         share = self.effect(step, "agreement")
         score = share * remembered(index) + (1 - share) * self.draws(step).random(len(index))
         easy = self.effect(step, "easy") * (1 - score) + 0.2 * self.draws(step).random(len(index))
-        if self.number >= 135:  # what is remembered is not what is hard
+        if self.number in NOT_HARD:
             easy = self.draws(step).random(len(index))
         error = np.full(len(index), 0.5 * self.effect(step, "error"))
         return {"score": score, "error": error, "outside": easy, "index": index}
@@ -553,8 +536,9 @@ class Planted:
 
         def values(what: str) -> np.ndarray:
             shifts = self.shifts((step.a, step.b), what, len(names))[:, None] * (seen_a & ~seen_b)
-            if self.number >= 131:  # who is remembered moves more, or less, where unseen
-                more = (0.5 - (self.number - 131) // 2 % 2) * 8 * (remembered(index) - 0.5)
+            if self.number in REMEMBERED:  # who is remembered moves more, or less, where unseen
+                sign = 0.5 - (self.number - REMEMBERED.start) // 2 % 2
+                more = sign * 8 * (remembered(index) - 0.5)
                 shifts = shifts + more * (seen_a & ~seen_b)
             size = 3 * self.effect((step.a, step.b), f"{what} size")
             return np.exp(size + rng.normal(size=(len(names), len(index))) + 2 * shifts).astype(
@@ -615,53 +599,47 @@ class Planted:
         if getattr(step.criterion, "draw", 0):
             criterion = dataclasses.replace(step.criterion, draw=0)
             alike = dataclasses.replace(step, criterion=criterion)
-        shared, own = (
-            np.random.default_rng([zlib.crc32(w.encode()), self.number // 2])
-            for w in ("all", way(alike))
-        )
+        shared = drawn_by("all", self.number // 2)
+        own = drawn_by(way(alike), self.number // 2)
+        vulnerable = isinstance(step.criterion, recipe.Vulnerability)
         mix = [self.effect(alike, what) for what in ("shared", "own", "chance")]
-        if self.number >= 131 and isinstance(step.criterion, recipe.Vulnerability):
+        if self.number in REMEMBERED and vulnerable:
             mix[0] = -1.5 if self.number % 2 else 1.5  # large weights are vulnerable, or small ones
         maps = {}
         for name, tensor in net.state_dict().items():
             if name in named:
                 shape = tuple(tensor.shape)
-                drawn = sum(
-                    m * g.normal(size=shape) for m, g in zip(mix, (shared, own, rng), strict=True)
-                )
+                drawn = np.zeros(shape)
+                for weight, source in zip(mix, (shared, own, rng), strict=True):
+                    drawn = drawn + weight * source.normal(size=shape)
                 level = 3 * self.effect(step, f"{named[name]}")
-                if self.number >= 131 and isinstance(step.criterion, recipe.Vulnerability):
+                if self.number in REMEMBERED and vulnerable:
                     late = name.partition(".")[0] in ("stage3", "stage4", "head")
                     level += (2 if self.number % 2 else -2) * late
                 maps[name] = np.exp(1.5 * drawn + level).astype(np.float32)
-        return (
-            maps
-            | self._history(step, rng)
-            | {"scored/kinds": words(tuple(f"{n} {k}" for n, k in named.items()))}
-        )
+        lines = tuple(f"{name} {kind}" for name, kind in named.items())
+        return maps | self._history(step, rng) | {"scored/kinds": words(lines)}
 
     def _history(self, step: Any, rng: np.random.Generator) -> dict[str, np.ndarray]:
         if not hasattr(step.criterion, "steps"):
             return {}
         time = np.linspace(0, 1, step.criterion.steps)
-        names = ("ce", "accuracy", "kl", "accuracy_reference")
-        ends = {
-            name: (self.effect(step, f"{name} first"), self.effect(step, f"{name} last"))
-            for name in names
-        }
-        return {
-            f"history/{n}": np.interp(time, (0, 1), e) + NOISE * rng.normal(size=len(time))
-            for n, e in ends.items()
-        }
+        history = {}
+        for name in ("ce", "accuracy", "kl", "accuracy_reference"):
+            ends = self.effect(step, f"{name} first"), self.effect(step, f"{name} last")
+            values = np.interp(time, (0, 1), ends) + NOISE * rng.normal(size=len(time))
+            history[f"history/{name}"] = values
+        return history
 
     @plant.register
     def _(self, step: recipe.Shuffled) -> dict[str, np.ndarray]:
         (score,) = step.parents()
         rng = self.draws(step)
-        return {
-            n: a if "/" in n else rng.permutation(a.ravel()).reshape(a.shape)
-            for n, a in self[score].items()
-        }
+        arrays = dict(self[score])
+        for name, array in arrays.items():
+            if "/" not in name:
+                arrays[name] = rng.permutation(array.ravel()).reshape(array.shape)
+        return arrays
 
     @plant.register
     def _(self, step: recipe.Confined) -> dict[str, np.ndarray]:
@@ -690,27 +668,20 @@ class Planted:
 
     @plant.register
     def _(self, step: recipe.Sparsity) -> dict[str, np.ndarray]:
-        tensors = {
-            n: v
-            for n, v in _net(step.of.training.model, step.of.training.data).state_dict().items()
-        }
-        tensors = {name: value for name, value in tensors.items() if name.endswith("weight")}
-        kinds = tuple(
-            {1: "norm", 2: "linear"}.get(value.dim(), "conv") for value in tensors.values()
-        )
-        conv, weights = (
-            np.array(kinds) == "conv",
-            np.array([value.numel() for value in tensors.values()]),
-        )
-        filters = np.array([len(value) for value in tensors.values()]) * conv
+        names, kinds, sizes, widths = [], [], [], []
+        net = _net(step.of.training.model, step.of.training.data)
+        for name, tensor in net.state_dict().items():
+            if name.endswith("weight"):
+                kind = {1: "norm", 2: "linear"}.get(tensor.dim(), "conv")
+                names.append(name)
+                kinds.append(kind)
+                sizes.append(tensor.numel())
+                widths.append(len(tensor) if kind == "conv" else 0)
+        weights, filters = np.array(sizes), np.array(widths)
         share = _asked(step.of, self.effect(step.of, "sparsity"))
         gone = (share * weights).astype(int)
-        arrays = {
-            "names": words(tuple(tensors)),
-            "kinds": words(kinds),
-            "weights": weights,
-            "gone": gone,
-        }
+        arrays = {"names": words(tuple(names)), "kinds": words(tuple(kinds))}
+        arrays |= {"weights": weights, "gone": gone}
         arrays |= {"filters": filters, "filters_gone": (share * filters).astype(int)}
         return arrays | {"network": gone.sum() / weights.sum()}
 
@@ -746,7 +717,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     judged: dict[str, str] = {}
     judge = report.judge
 
-    def told(*given: Any, **estimates: Any) -> Any:
+    def recorded(*given: Any, **estimates: Any) -> Any:
         found = judge(*given, **estimates)
         judged.update({row["name"]: row["verdict"] for row in found})
         return found
@@ -754,7 +725,7 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
     loud = LOUD[number // 2 % len(LOUD)]
     with monkeypatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.setattr(lab, "realize", lambda *asked, **how: Planted(steps_of(asked), number, loud))
-        patch.setattr(report, "judge", told)
+        patch.setattr(report, "judge", recorded)
         # Intervals of fewer halvings vary more and are as wide in the mean, at a quarter of the time.
         patch.setattr(over_time, "SPLITS", 5)
         for name in SHOWN:
@@ -768,22 +739,36 @@ def verdicts(cells: list[Any], number: int, monkeypatch: Any) -> dict[str, str]:
 
 # The plants that decide each page's claims. `python -m tests.planting` writes it anew.
 DECIDING = Path(__file__).with_name("deciding_plants.json")
-PLANTS = 139
 # Pages whose claims `quick` never judges, because its data are not those of the claim.
 JUDGING = {"weights/own02_calibration": "desk-cpu"}
 
 
-def cells_of(notebook: Notebook) -> list[Any]:
-    """The code of a notebook with the parameters of `quick`, or of the profile that judges it."""
-    values = parameters(notebook, JUDGING.get(notebook.name, "quick"))
+def code_of(notebook: Notebook, profile: str) -> list[str]:
+    """The code of each cell of a notebook, with the parameters of a profile."""
+    values = parameters(notebook, profile)
     assignments = "".join(f"\n{name} = {value!r}" for name, value in values.items())
-    cells = []
+    texts = []
     for cell in notebook.text.cells:
         if cell.cell_type == "code":
             has_parameters = "parameters" in cell.metadata.get("tags", ())
-            text = cell.source + assignments * has_parameters
-            cells.append(compile(text, notebook.name, "exec"))
-    return cells
+            texts.append(cell.source + assignments * has_parameters)
+    return texts
+
+
+def cells_of(notebook: Notebook) -> list[Any]:
+    """The cells of a notebook with the parameters of `quick`, or of the profile that judges it."""
+    texts = code_of(notebook, JUDGING.get(notebook.name, "quick"))
+    return [compile(text, notebook.name, "exec") for text in texts]
+
+
+def claims_of(notebook: Notebook, profile: str) -> report.Claims:
+    """The claims that a notebook declares with the parameters of a profile; nothing is planted."""
+    space: dict[str, Any] = {"__name__": "__main__"}
+    for text in code_of(notebook, profile):
+        exec(text, space)
+        if "claims" in space:
+            break
+    return space["claims"]
 
 
 def reached(
@@ -833,7 +818,7 @@ def cover(found: Mapping[int, Mapping[str, str]]) -> list[int]:
 def deciding(name: str) -> list[int]:
     """All plants, those first that are known to decide a page's claims."""
     known = json.loads(DECIDING.read_text()).get(name, [])
-    return list(dict.fromkeys([*known, *range(PLANTS)]))
+    return list(dict.fromkeys([*known, *PLANTS]))
 
 
 def main() -> None:
@@ -844,7 +829,7 @@ def main() -> None:
     for page in PAGES:
         if not sys.argv[1:] or page.name in sys.argv[1:]:
             with pytest.MonkeyPatch.context() as patch:
-                found = reached(cells_of(page), range(PLANTS), unreachable_of(page.name), patch)
+                found = reached(cells_of(page), PLANTS, unreachable_of(page.name), patch)
             known[page.name] = cover(found)
             print(page.name, len(found), known[page.name], flush=True)
             lines = [f" {json.dumps(name)}: {known[name]}" for name in sorted(known)]

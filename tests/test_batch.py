@@ -23,6 +23,7 @@ from leak_atlas.lab.declare import (
     setting,
 )
 from leak_atlas.report import batch
+from tests import planting
 from tests.faults import tiny
 
 EXPLORERS = "explore/"  # a batch in tests/explore/test_browser.py executes these
@@ -55,7 +56,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.mark.notebook
 class TestSmoke:
-    def test_cost_is_told_before_anything_is_trained(self, smoke: tuple[Path, str]) -> None:
+    def test_the_cost_is_printed_before_anything_is_trained(self, smoke: tuple[Path, str]) -> None:
         first = smoke[1].splitlines()[0]
         assert first.startswith("models: ") and "distinct" in first and " workers" in first
 
@@ -98,14 +99,7 @@ class TestSmoke:
     def test_a_notebook_whose_results_are_stored_imports_no_torch(
         self, smoke: tuple[Path, str], one
     ) -> None:
-        code = "\n".join(
-            cell.source
-            + "\n"
-            + "\n".join(f"{k} = {v!r}" for k, v in parameters(one, "smoke").items())
-            * ("parameters" in cell.metadata.get("tags", []))
-            for cell in one.text.cells
-            if cell.cell_type == "code"
-        )
+        code = "\n".join(planting.code_of(one, "smoke"))
         script = f"{code}\nimport sys\nassert 'torch' not in sys.modules, 'torch was imported'"
         environment = os.environ | {"LEAK_ATLAS_OUTPUTS": str(smoke[0]), "MPLBACKEND": "agg"}
         done = subprocess.run(
@@ -190,12 +184,11 @@ def test_a_notebook_whose_results_a_disk_tears_again_fails(
     read = store.read
     monkeypatch.setattr(store, "read", lambda key: read(key) if key != torn else _corrupt(key))
     assert main(SMOKE) == 1 and not executed
-    said = capsys.readouterr()
-    assert "0 of 1 notebooks executed" in said.out
-    assert (
-        f"failed: one: Attack {tiny.asked()[0].key[:12]}: store entry {torn[:12]} is corrupt"
-        in said.err
-    )
+    output = capsys.readouterr()
+    assert "0 of 1 notebooks executed" in output.out
+    attack = tiny.asked()[0].key[:12]
+    reason = f"failed: one: Attack {attack}: store entry {torn[:12]} is corrupt"
+    assert reason in output.err
 
 
 def _corrupt(key: str) -> store.Entry:
@@ -255,15 +248,15 @@ def test_what_cannot_be_planned_names_its_notebook(
     monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path))
     arguments = ["plan", "--profile", "smoke", "weights/fig03", "layers/own01"]
     assert main([*arguments, "-p", "pixels=15"]) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith("failed: weights/fig03_tab01_score_entanglement: a vit cuts")
-    assert len(said.err.splitlines()) == 1
-    assert said.out.startswith("models: ")
+    output = capsys.readouterr()
+    assert output.err.startswith("failed: weights/fig03_tab01_score_entanglement: a vit cuts")
+    assert len(output.err.splitlines()) == 1
+    assert output.out.startswith("models: ")
     arguments[-2:] = ["fig12_ret", "fig15", "tab03_cifar10"]
     assert main([*arguments, "-p", "data=cifar100"]) == 2
-    said = capsys.readouterr()
-    assert " and 1 more: cifar100 is not there" in said.err and said.err.count("\n") == 1
-    assert "to train" in said.out, "what it would cost is told"
+    output = capsys.readouterr()
+    assert " and 1 more: cifar100 is not there" in output.err and output.err.count("\n") == 1
+    assert "to train" in output.out, "the cost is printed"
     arguments = ["plan", "--profile", "smoke", "tab03_cifar10"]
     assert main([*arguments, "-p", "shadows=4"]) == 2
     assert "ask for more models" in capsys.readouterr().err
@@ -304,7 +297,7 @@ def test_quick_stays_within_its_budget(folder: str) -> None:
     total = plan(
         [declare(one, parameters(one, "quick")) for one in FIGURES if one.name.startswith(folder)]
     ).seconds
-    assert total <= BUDGET[folder], f"{folder}: {total:.0f} core-seconds of {BUDGET[folder]}"
+    assert 0 < total <= BUDGET[folder], f"{folder}: {total:.0f} core-seconds of {BUDGET[folder]}"
     assert not list(store.listing())
 
 
@@ -355,5 +348,5 @@ def test_ctrl_c_ends_a_batch_in_one_line(tmp_path: Path) -> None:
         assert batch.poll() is None and time.monotonic() < deadline
         time.sleep(0.1)
     os.killpg(batch.pid, signal.SIGINT)
-    _, said = batch.communicate(timeout=60)
-    assert batch.returncode == 130 and said.count("\n") == 1 and "interrupted" in said, said
+    _, error = batch.communicate(timeout=60)
+    assert batch.returncode == 130 and error.count("\n") == 1 and "interrupted" in error, error

@@ -16,7 +16,7 @@ from leak_atlas.recipe import At, Data, Model, RandomHalves, Schedule, Setup, Si
 BITS = Setup(Data("digits-bits"), RandomHalves(200), Model("fc", 8), Schedule(2), 4).trained()
 
 
-def test_each_main_of_a_benchmark_runs_alone_and_returns_ratios() -> None:
+def test_each_main_takes_no_argument_and_declares_a_dictionary() -> None:
     """`python -m bench` calls each module's `main()` and joins what they return."""
     for path in Path(bench.__path__[0]).glob("[!_]*.py"):
         for node in ast.parse(path.read_text()).body:

@@ -1,7 +1,10 @@
-"""Every claim of every page can hold and can fail."""
+"""Every claim of every page can hold and can fail, and its report was judged by its rule."""
+
+import json
 
 import pytest
 
+from leak_atlas.engine import paths
 from leak_atlas.lab.declare import notebooks
 from tests import planting
 
@@ -23,13 +26,13 @@ UNDECIDABLE = {
 UNPLANTED = ("weights/fig03_tab01_score_entanglement",)
 
 
+EVERY = {one.name: one for one in notebooks()}
 PAGES = [
     one
-    for one in notebooks()
-    if "/" in one.name
-    and one.name not in UNPLANTED
-    and one.name.split("/")[0] not in ("own", "explore")
+    for name, one in EVERY.items()
+    if "/" in name and name not in UNPLANTED and name.split("/")[0] not in ("own", "explore")
 ]
+REPORTS = json.loads((paths.ROOT / "outputs/reports/quick/results.json").read_text())
 
 
 def unreachable_of(page: str) -> set[str]:
@@ -49,6 +52,15 @@ def test_every_claim_can_hold_and_can_fail(page, monkeypatch: pytest.MonkeyPatch
     )
     assert found and unreachable <= found.keys()
     assert {name for name, each in found.items() if not each >= planting.BOTH} <= unreachable
+
+
+@pytest.mark.parametrize("published", REPORTS, ids=lambda one: one["notebook"])
+def test_a_page_declares_the_rules_by_which_its_report_was_judged(published) -> None:
+    rules = {row["name"]: row["rule"] for row in published["claims"]}
+    page = EVERY[published["notebook"]]
+    declared = planting.claims_of(page, "quick") if rules else ()
+    now = {claim.name: claim.rule for claim in declared}
+    assert now == rules, "who changes a rule publishes its page anew"
 
 
 def test_a_claim_that_cannot_fail_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

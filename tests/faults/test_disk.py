@@ -114,9 +114,9 @@ def test_a_store_that_has_everything_need_not_be_writable(
     remount(disk, "ro")
     tiny.page(tmp_path, monkeypatch)
     assert main(["reproduce", "--profile", "smoke", "--workers", "1"]) == 0
-    said = capfd.readouterr().out
-    assert "nothing to compute" in said
-    assert "1 of 1 notebooks executed" in said
+    output = capfd.readouterr().out
+    assert "nothing to compute" in output
+    assert "1 of 1 notebooks executed" in output
 
 
 @pytest.mark.parametrize("workers", [1, 2])

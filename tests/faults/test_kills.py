@@ -121,19 +121,19 @@ def test_killed_with_workers_the_next_run_goes_on(
     script = tmp_path / "batch.py"
     script.write_text(BATCH)
     environment = dict(os.environ) | {"PYTHONPATH": f"{paths.ROOT}:{paths.ROOT}/lib"}
-    with open(tmp_path / "said", "wb") as said:
+    with open(tmp_path / "output", "wb") as output:
         batch = subprocess.Popen(
             [sys.executable, script],
             env=environment,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             start_new_session=True,
         )
     try:
         while batch.poll() is None and not list(store.listing()):
             time.sleep(0.005)
         children = below(batch.pid)
-        assert children, (tmp_path / "said").read_text()
+        assert children, (tmp_path / "output").read_text()
         before = entries()
         if whom == "everyone":
             os.killpg(batch.pid, signal.SIGKILL)
@@ -141,7 +141,7 @@ def test_killed_with_workers_the_next_run_goes_on(
             os.kill(batch.pid if whom == "the batch alone" else children[-1], signal.SIGKILL)
         batch.wait(60)
         assert (batch.returncode == 0) == (whom == "one process below it"), (
-            tmp_path / "said"
+            tmp_path / "output"
         ).read_text()
         assert before.items() <= entries().items()
         assert tiny.fingerprint().items() <= undisturbed.items()

@@ -27,7 +27,7 @@ from leak_atlas.lab import cluster
 from leak_atlas.lab.cluster import Where
 from leak_atlas.lab.jobs import Outcome
 from leak_atlas.lab.plans import plan
-from leak_atlas.lab.prices import pricing, remember
+from leak_atlas.lab.prices import JOB, pricing, remember, work
 from leak_atlas.lab.run import run
 from leak_atlas.recipe import Model, RandomHalves, Schedule, Setup, Signals
 from tests.lab.test_lab import DATA, MODEL, fingerprint, pool
@@ -141,9 +141,9 @@ def undisturbed(monkeypatch: pytest.MonkeyPatch, folder: Path, *asked) -> dict[s
 @pytest.fixture
 def cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What pip says of torch, here and in processes that start: a build with CUDA."""
-    told = tmp_path / "site/torch-9.9.dist-info/METADATA"
-    told.parent.mkdir(parents=True)
-    told.write_text("Metadata-Version: 2.1\nName: torch\nVersion: 9.9+cu999\n")
+    metadata = tmp_path / "site/torch-9.9.dist-info/METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Metadata-Version: 2.1\nName: torch\nVersion: 9.9+cu999\n")
     monkeypatch.syspath_prepend(tmp_path / "site")
     inherited = filter(None, [str(tmp_path / "site"), os.environ.get("PYTHONPATH")])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(inherited))
@@ -300,8 +300,8 @@ def test_a_worker_that_is_killed_once_costs_no_result(
     os.kill(watch.trained()[0][1], signal.SIGKILL)
     until(lambda: len(watch.trained()) == 3)
     watch.freeze.unlink()
-    said = asking.communicate(timeout=300)
-    assert asking.returncode == 0 and not said[1], said
+    output = asking.communicate(timeout=300)
+    assert asking.returncode == 0 and not output[1], output
     assert fingerprint() == alone
     assert Counter(key for key, _ in watch.trained()).most_common()[0][1] == 2
 
@@ -409,7 +409,7 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
+def test_a_script_without_a_guard_ends_with_an_error_that_names_it(tmp_path: Path) -> None:
     """Its worker processes read it again, and would start workers of their own."""
     script = CLIENT.split("if __name__")[0] + "main()\n"
     error = client(tmp_path, script).communicate(timeout=300)[1]
@@ -430,6 +430,18 @@ def test_the_next_preview_knows_how_long_such_steps_took_on_this_device() -> Non
     remember([([other], "cpu", 2.0)] * 3 + [([train], "NVIDIA H200", 1.5)] * 3)
     assert pricing()(train) == pytest.approx(3.0, abs=0.05)
     assert pricing()(other) == pytest.approx(2.0, abs=0.05)
+
+
+def test_a_step_without_a_pace_of_its_own_has_that_of_long_jobs() -> None:
+    paths.store().mkdir(parents=True)
+    train = pool(1)[0]
+    wider = Model("resnet10", width=4)
+    other = Setup(DATA, RandomHalves(80, test=40), wider, Schedule(2, 32), 1).trained()[0]
+    before = pricing()(train)
+    remember([([train], "cpu", 90.0)] * 2)
+    assert pricing()(train) == before, "two jobs are too few"
+    remember([([train], "cpu", 3.0)] * 3)
+    assert pricing()(other) == pytest.approx(JOB + 3.0 * work(other) / work(train))
 
 
 def test_short_jobs_are_the_price_of_such_steps_alone() -> None:

@@ -9,6 +9,7 @@ from leak_atlas import BadInput, lab
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.lab.plans import plan
+from leak_atlas.lab.training import prepared
 from leak_atlas.models.subject import weights
 from leak_atlas.recipe import (
     BASE,
@@ -255,7 +256,7 @@ def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
         for by in (ranking, ranking.shuffle())
     }
     plain = models[0].train(SHORT)
-    lab.realize(plain, asked)
+    results = lab.realize(plain, asked, ranking)
     trained, permuted, all_of_them = (
         store.read(one.key).arrays for one in (*asked.values(), plain)
     )
@@ -264,9 +265,13 @@ def test_a_training_may_follow_a_ranking_of_the_samples() -> None:
     )
     assert not np.array_equal(trained["head.fc.weight"], all_of_them["head.fc.weight"])
     assert "sampling" not in plain.record()
+    score_of = dict(zip(results[ranking]["index"], results[ranking]["score"], strict=True))
+    _, arguments = prepared(asked[ranking])
+    expected = [score_of[sample] for sample in arguments["members"].tolist()]
+    assert arguments["ranking"].tolist() == expected
 
 
-def test_a_ranking_of_other_samples_is_told() -> None:
+def test_a_ranking_of_other_samples_is_reported() -> None:
     models = pool(4, Subsets(80, test=40))
     others = pool(4, Subsets(80, test=40, seed=1))
     with pytest.raises(lab.Failed, match=r"the ranking says nothing of [0-9]+ members"):

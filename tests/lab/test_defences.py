@@ -72,7 +72,7 @@ def test_a_defence_runs_from_scratch_and_inside_pptp(objective: Objective) -> No
 
 
 def test_private_training_runs_from_scratch_and_inside_pptp() -> None:
-    """Its epsilon is told from scratch; behind a training that was not private there is none to
+    """Its epsilon is reported from scratch; behind a training that was not private there is none to
     tell.
     """
     short = Schedule(2, 32, optimizer="adam", lr=0.01)

@@ -66,9 +66,9 @@ class Cell:
         elif kind == "display_data":
             self.progress.append(content["data"]["text/plain"])
         elif kind == "comm_msg" and isinstance(
-            said := content["data"].get("state", {}).get("value"), str
+            shown := content["data"].get("state", {}).get("value"), str
         ):
-            self.progress.append(said.replace("\u2007", " "))
+            self.progress.append(shown.replace("\u2007", " "))
 
 
 @pytest.fixture

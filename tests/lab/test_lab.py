@@ -10,9 +10,12 @@ import pytest
 import torch
 
 from leak_atlas import BadInput, lab
+from leak_atlas.data import own
+from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.lab import jobs
 from leak_atlas.lab.plans import Job, plan
+from leak_atlas.models.subject import roles
 from leak_atlas.recipe import (
     BASE,
     PAST,
@@ -93,17 +96,17 @@ def test_a_result_that_was_not_asked_for_is_named() -> None:
         results[networks[1]]
 
 
-def test_a_late_request_reruns_the_same_trajectory() -> None:
+def test_a_late_request_reruns_the_same_trajectory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     train = pool()[0]
     lab.realize(train)
-    end = store.read(train.key).arrays
     lab.realize(train.at(1))
-    assert store.has(At(train, 1).key)
-    assert all(
-        np.array_equal(store.read(train.key).arrays[name], array) for name, array in end.items()
-    )
-    fresh = pool(schedule=Schedule(2, 32))[0]
-    assert fresh.key == train.key
+    late = fingerprint()
+    assert late.keys() == {train.key, At(train, 1).key}
+    monkeypatch.setenv("LEAK_ATLAS_STORE", str(tmp_path / "at once"))
+    lab.realize(train, train.at(1))
+    assert fingerprint() == late
 
 
 def test_a_fresh_rewind_keeps_the_front_and_repeats_nothing_of_the_initialisation() -> None:
@@ -154,7 +157,7 @@ def test_a_recipe_that_cannot_be_computed_is_refused(make, words: str) -> None:
         make(pair.whole, pair.half)
 
 
-def test_every_kind_of_step_computes() -> None:
+def test_readings_of_pairs_stages_and_populations_compute() -> None:
     pair = Setup(DATA, Halves(80, test=40), MODEL, SHORT, 1).pairs()[0]
     steps = [
         pair.distance(),
@@ -166,18 +169,38 @@ def test_every_kind_of_step_computes() -> None:
     steps += [pair.similarity(), StageMembership(pair.half), Cost((pair.whole, pair.half))]
     results = lab.realize(steps)
     found = [results[step] for step in steps]
-    distance, _, probed, anatomy, blind, attacked, alike, told, cost = found
+    distance, _, probed, anatomy, audited, attacked, alike, membership, cost = found
     assert distance["euclidean"].shape == (len(distance.parts), 80)
     assert distance["seen_a"].all()
     assert distance["seen_b"].sum() == 40
     assert len(probed["accuracy"]) == len(probed.parts)
     assert anatomy["parameters"].sum() > 0
-    assert blind["duplicates"].shape == (6,)
+    assert audited["duplicates"].shape == (6,)
     assert np.isfinite(attacked["thresholds"]).all()
     assert set(alike["index"]) < set(distance["index"])
-    both = np.isin(distance["index"], told["index"])
-    np.testing.assert_array_equal(told["member"], distance["seen_b"][both])
+    both = np.isin(distance["index"], membership["index"])
+    np.testing.assert_array_equal(membership["member"], distance["seen_b"][both])
     assert cost["flops"][0] == 2 * cost["flops"][1], "twice the members"
+
+
+def test_a_self_audit_counts_the_samples_on_both_sides_of_each_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path / "data"))
+    x = np.random.default_rng(0).integers(0, 256, (100, 6, 6, 3), np.uint8)
+    x[60:80] = x[:20]
+    y = np.arange(100) % 4
+    np.savez(tmp_path / "a.npz", x_train=x[:80], y_train=y[:80], x_test=x[80:], y_test=y[80:])
+    own.add("twins", tmp_path / "a.npz")
+    data = Data("twins")
+    step = self_audit(Setup(data, RandomHalves(80, test=20), MODEL, SHORT, 4).trained())
+    counted = lab.realize(step)[step]["duplicates"]
+    role, index, _ = roles(data, step.design, step.rows)
+    contents = np.array([sample.tobytes() for sample in x[index]])
+    for row, count in zip(role, counted, strict=True):
+        members = contents[row == Role.MEMBER]
+        twins = np.intersect1d(members, contents[row != Role.MEMBER])
+        assert count == 2 * len(twins) > 0
 
 
 @pytest.fixture
@@ -258,10 +281,10 @@ def test_however_many_inputs_are_torn_one_call_computes_them_again(
     lab.realize(attacks, workers=workers)
     assert {key: value for key, value in fingerprint().items() if key in before} == before
     assert all(store.has(attack.key) for attack in attacks)
-    said = capfd.readouterr()
-    assert "100 % of the work, 2 of 2 steps" in said.out
+    output = capfd.readouterr()
+    assert "100 % of the work, 2 of 2 steps" in output.out
     if workers == 1:  # others say so on the stderr with which they began
-        assert all(f"{step.key[:12]} is corrupt" in said.err for step in signals[:4])
+        assert all(f"{step.key[:12]} is corrupt" in output.err for step in signals[:4])
     tear(signals[0])
     assert lab.realize(signals)[signals[0]]["logits"].shape == (120, 10)
 
@@ -330,9 +353,9 @@ def test_an_attacker_need_not_know_the_defence() -> None:
     assert not np.array_equal(results[naive]["scores"], results[adaptive]["scores"])
 
 
-def test_a_victim_is_attacked_by_shadows_of_the_other_half() -> None:
-    """Thresholds are learnt on samples that the victim never met; offline attacks need no shadow
-    that met them.
+def test_a_target_is_attacked_by_shadows_of_the_other_half() -> None:
+    """Thresholds are learnt on samples that the target never met; offline attacks need no shadow
+    that met its own.
     """
     design = VictimAttacker(400, test=40, dev=20)
     halves = Setup(DATA, design, MODEL, Schedule(2, 32, patience=1), 4).trained()
@@ -345,10 +368,15 @@ def test_a_victim_is_attacked_by_shadows_of_the_other_half() -> None:
             RMIA("offline"),
         )
     }
-    results = lab.realize(attacks)
+    results = lab.realize(attacks, halves.signals())
     for attack in attacks.values():
         assert results[attack]["scores"].shape == (1, 180)
         assert results[attack]["member"].sum() == 90
+        for shadow in attack.shadows_of(attack.targets[0]):
+            known = results[Signals(shadow)]
+            pool_of_shadow = known["index"][np.isin(known["role"], (Role.MEMBER, Role.NONMEMBER))]
+            assert len(pool_of_shadow) == 180
+            assert not np.isin(pool_of_shadow, results[attack]["index"]).any()
     with pytest.raises(BadInput, match="take an offline mode"):
         halves.attack(LiRA(), targets=1, shadows=halves)
 

@@ -133,9 +133,9 @@ def test_every_design_has_its_null_test_or_a_reason() -> None:
 @pytest.mark.parametrize(
     "attacker", [LiRA(), RMIA(), Threshold(), Network(hidden=(8,), epochs=4)], ids=repr
 )
-def test_membership_dealt_out_anew_leaves_nothing_to_find(attacker: Attacker) -> None:
-    """Signals that tell their members plainly: the attack finds them, its null does not, with as
-    many members.
+def test_permuted_membership_labels_leave_nothing_to_find(attacker: Attacker) -> None:
+    """Signals that identify their members: the attack finds them, its null does not, with the same
+    number of members.
     """
     models = Setup(
         DATA, RandomHalves(600, test=60), Model("resnet10", width=2), Schedule(1), 8

@@ -1,4 +1,4 @@
-"""`lab.compare` declares what a page wrote by hand, realizes it once and compares it."""
+"""`lab.compare` and `lab.probe` declare what a page wrote by hand, realize it once and compare it."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from leak_atlas.lab.plans import steps_of
 from leak_atlas.recipe import (
     Attacker,
     Data,
+    Halves,
     Learnability,
     LiRA,
     Model,
@@ -18,6 +19,7 @@ from leak_atlas.recipe import (
     RelaxLoss,
     Schedule,
     Setup,
+    Signals,
     Sparsity,
     Threshold,
 )
@@ -83,6 +85,24 @@ def test_it_compares_what_it_has_trained() -> None:
     for signals, loss in zip(own, lab.member_losses(found.results, four), strict=True):
         odds = signals["views"][signals["role"] == Role.MEMBER, 0]
         assert loss == pytest.approx(np.log1p(np.exp(-odds)).mean())
+
+
+def test_a_probe_compares_whole_and_half_networks_and_attacks_the_halves() -> None:
+    design = Halves(80, test=40)
+    pairs = Setup(Data(pixels=8), design, Model("cnn2", 4), Schedule(2, 32), 3).pairs()
+    found = lab.probe({"narrow": pairs}, {"Conf": Threshold()}, checkpoints={"narrow": [1]})
+    results = found.results
+    wholes = [results[Signals(pair.whole)]["accuracy_member"] for pair in pairs]
+    halves = Population(tuple(pair.half for pair in pairs))
+    of_halves = [results[signals]["accuracy_member"] for signals in halves.signals()]
+    np.testing.assert_allclose(found.whole.members["narrow"], wholes)
+    np.testing.assert_allclose(found.half.members["narrow"], of_halves)
+    early = Checkpoint("narrow", 1)
+    assert found.half.checkpoints == {"narrow": [early]}
+    for variant, networks in (("narrow", halves), (early, halves.at(1))):
+        by_hand = results[networks.attack(Threshold())]
+        areas = audit.auc(by_hand["scores"], by_hand["member"])
+        assert found.half.measured(variant, "Conf") == pytest.approx(areas)
 
 
 def test_operations_are_those_that_were_counted_when_it_trained(

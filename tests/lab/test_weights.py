@@ -80,7 +80,7 @@ def test_a_score_has_a_map_for_each_scored_tensor(
         assert first["history/kl"].shape == first["history/accuracy_reference"].shape == (4,)
 
 
-def test_shuffled_scores_choose_as_many_of_each_tensor_but_others() -> None:
+def test_shuffled_scores_choose_the_same_number_of_each_tensor_but_others() -> None:
     models = pool(2)
     by = models.score(VULNERABLE)
     permuted = [score.shuffle() for score in by]

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from leak_atlas import BadInput, audit, own
+from leak_atlas.attacks.case import infer
 from leak_atlas.engine import paths
 from leak_atlas.own import logits
+from leak_atlas.recipe import RMIA, LiRA
 from tests.own.arrays import simulated
 
 
@@ -45,6 +47,7 @@ def test_what_an_audit_gives(quick: None) -> None:
 
 
 FOUR = ("target", "labels", "shadows", "in_shadow")
+POPULATION = ("population", "population_labels", "population_shadows")
 
 
 @pytest.mark.parametrize("queries", [0, 3])
@@ -52,7 +55,7 @@ def test_attacks_on_plain_arrays_are_those_of_the_audit(quick: None, queries: in
     arrays = simulated(1.5, n=300, models=20, queries=queries)
     expected = own.audit(arrays).scores
     four = [arrays[name] for name in FOUR]
-    others = [arrays[name] for name in ("population", "population_labels", "population_shadows")]
+    others = [arrays[name] for name in POPULATION]
     found = {
         "LiRA online": own.lira(*four),
         "LiRA offline": own.lira(*four, mode="offline"),
@@ -65,6 +68,27 @@ def test_attacks_on_plain_arrays_are_those_of_the_audit(quick: None, queries: in
     if not queries:
         ordered = own.rmia(*four, *others, ties="ratio")
         np.testing.assert_array_equal(np.argsort(ordered), np.argsort(found["BASE"]))
+
+
+def test_attacks_on_plain_arrays_have_the_options_of_the_recipes() -> None:
+    given = simulated(1.5, n=100, models=20)
+    arrays = logits.Logits(**given)
+    four = [given[name] for name in FOUR]
+    inside, outside = arrays.counts
+    can = (inside >= 2) & (outside >= 2)
+    per_sample = LiRA("online", "per_sample")
+    found = own.lira(*four, variance="per_sample")
+    np.testing.assert_array_equal(found[can], infer(per_sample, arrays.of(can)).scores)
+    assert np.isnan(found[~can]).all()
+    assert not np.array_equal(found[can], own.lira(*four)[can])
+    others = [given[name] for name in POPULATION]
+    assert (outside > 0).all()
+    for gamma, a in ((1.3, 0.3), (2.0, 0.4)):
+        attacker = RMIA("offline", gamma, a, ties="share")
+        found = own.rmia(*four, *others, mode="offline", gamma=gamma, a=a)
+        expected = infer(attacker, arrays.of(np.ones(100, bool))).scores
+        np.testing.assert_array_equal(found, expected)
+        assert not np.array_equal(found, own.rmia(*four, *others, mode="offline"))
 
 
 def test_samples_without_shadow_models_have_no_score() -> None:

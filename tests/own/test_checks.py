@@ -276,6 +276,13 @@ def signals_of(members_right: int, outside_right: int) -> dict[str, np.ndarray]:
     }
 
 
+def test_the_test_accuracy_is_stated_and_asked_where_it_is_not_known() -> None:
+    signals = signals_of(96, 80)
+    measured = "Test accuracy of the model, measured here: 0.800."
+    assert checks.known_or_asked(signals, 0.81) == f"{measured} You know 0.81."
+    assert checks.known_or_asked(signals, None).startswith(f"{measured} **Is this")
+
+
 @pytest.mark.parametrize(
     ("target", "shadows", "words"),
     [

@@ -9,15 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.special import log_softmax
 
 from leak_atlas import BadInput, lab, own
 from leak_atlas.__main__ import main
+from leak_atlas.attacks.case import Case
 from leak_atlas.engine import paths
+from leak_atlas.engine.compute import Arrays
 from leak_atlas.lab.declare import notebooks
 from leak_atlas.own import attacks, findings, logits, page
 from leak_atlas.recipe import (
     BASE,
     RMIA,
+    Attacker,
     Data,
     LiRA,
     Model,
@@ -38,6 +42,9 @@ def test_arrays_out_of_the_store_give_what_the_recipes_attack_gives() -> None:
     attackers = {
         "loss": Threshold("loss", by_class=False),
         "modified entropy": Threshold("modified_entropy", by_class=False),
+        "entropy": Threshold("entropy", by_class=False),
+        "largest posterior": Threshold("top1", by_class=False),
+        "gap (correctness)": Threshold("correctness", by_class=False),
         "loss by class": Threshold("loss"),
         "LiRA online": LiRA(),
         "LiRA offline": LiRA("offline_cdf"),
@@ -82,11 +89,24 @@ def test_who_is_found_is_what_the_rates_count(leaky: own.Result, tmp_path: Path)
     first = np.nanargmax(np.where(found.arrays.member, found.scores[best], np.nan))
     places = 3 * np.arange(len(found.arrays.labels)) + 7  # of a data set
     found = replace(found, arrays=replace(found.arrays, index=places))
-    assert found.most(0.05)[0]["index"] == str(places[first])
+    top = found.most(0.05)[0]
+    assert top["index"] == str(places[first])
+    likelihood = log_softmax(found.arrays.target[first])[found.arrays.labels[first]]
+    assert top["loss, nats"] == pytest.approx(-likelihood)
     assert pd.read_csv(found.save(tmp_path / "a.csv", 0.05))["index"].tolist() == places.tolist()
 
 
-def test_few_members_are_told_by_chance_alone(quick: None) -> None:
+def test_the_table_and_the_curves_have_their_attacks(leaky: own.Result) -> None:
+    rows = leaky.rows()
+    assert [row["attack"] for row in rows] == [*leaky.scores]
+    for row in rows:
+        assert row["samples scored"] == np.isfinite(leaky.scores[row["attack"]]).sum()
+    curves = leaky.roc()
+    assert len(curves) == 5
+    assert {"loss", leaky.best} <= curves.keys()
+
+
+def test_too_few_samples_give_no_significant_tpr(quick: None) -> None:
     found = own.audit(simulated(1.5, n=80))
     assert "non-members are too few" in found.verdict(0.01)
     assert not found.tpr(0.01)["loss"].resolved
@@ -105,9 +125,13 @@ def test_luck_is_as_likely_as_it_says() -> None:
     assert all(np.mean(np.array(lucky) <= level) <= level + 0.03 for level in (0.05, 0.2, 0.5))
     assert np.mean(np.array(lucky) <= 0.5) > 0.25
     assert findings.Result(arrays, {"any": member.astype(float)}).luck(0.05) < 1e-9
+    better = draws.random(200) + 0.1 * member
+    alone = findings.Result(arrays, {"a": better}).luck(0.3)
+    assert 0 < alone < 0.5
+    assert findings.Result(arrays, {"a": better, "b": better}).luck(0.3) == 2 * alone
 
 
-def test_what_few_shadow_models_do_not_allow_is_told(quick: None) -> None:
+def test_what_few_shadow_models_do_not_allow_is_reported(quick: None) -> None:
     arrays = simulated(1.5)
     alone = own.audit({name: arrays[name] for name in logits.NEEDED})
     assert alone.scores.keys() == attacks.THRESHOLDS.keys()
@@ -131,7 +155,16 @@ def test_an_attack_that_learns_takes_a_part_of_many_samples(
     every = attacks.attackers(1)
     monkeypatch.setattr(attacks, "attackers", lambda _: {"attack network": every["attack network"]})
     monkeypatch.setattr(attacks, "LEARNT", 4 * 200)
+    sizes = []
+    learn = attacks.learn
+
+    def counted(attacker: Attacker, case: Case) -> Arrays:
+        sizes.append(case.pool.sum())
+        return learn(attacker, case)
+
+    monkeypatch.setattr(attacks, "learn", counted)
     result = own.audit(simulated(2.0, models=4))
+    assert sizes == [200]
     assert np.isfinite(result.scores["attack network"]).all()
     assert result.auc["attack network"].low > 0.5
 

@@ -22,7 +22,7 @@ from leak_atlas.data.resident import resident
 from leak_atlas.engine import paths, store
 from leak_atlas.models import build
 from leak_atlas.models.own import OUTPUT, Own
-from leak_atlas.own import checks, page, weights
+from leak_atlas.own import checks, findings, logits, page, weights
 from leak_atlas.own.sizes import fitted_sizes
 from leak_atlas.recipe import (
     RMIA,
@@ -44,6 +44,7 @@ from leak_atlas.recipe import (
     Train,
 )
 from leak_atlas.recipe.registry import ENTRIES, find
+from tests.own.arrays import simulated
 
 MINE = '''
 import torch
@@ -83,7 +84,7 @@ class Net(nn.Module):
 
 @pytest.fixture
 def mine(mine: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """As for all tests, where the user is; `MINE` unless told otherwise."""
+    """As for all tests, where the user is; `MINE` by default."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LEAK_ATLAS_DATA", str(tmp_path / "data"))
     return lambda text=MINE: mine(text)
@@ -531,6 +532,39 @@ def test_a_size_that_is_another_than_the_users_is_noted() -> None:
     assert [note.partition(":")[0] for note in notes] == ["pool", "test", "population"]
 
 
+def test_the_sizes_are_stated_on_the_page() -> None:
+    words = "100 members, 20 non-members, and 20 more test samples as RMIA's population"
+    assert words in fitted_sizes("digits", 4, 100, 40, 20).sentence
+
+
+def model_audit(areas: dict[str, int], **more: Any) -> page.ModelAudit:
+    """Of 100 members and 100 non-members, so many members have a larger score in each part."""
+    member = np.arange(200) < 100
+    scores = [np.arange(200) < leak for leak in areas.values()]
+    parts = np.frombuffer("\n".join(areas).encode(), np.uint8)
+    arrays = {"parts": parts, "scores": np.array(scores, float), "member": member}
+    found = findings.Result(logits.Logits(**simulated(1.0)), {})
+    given = {"membership": lab.Result(arrays, {}), "distances": [], "scores": {}} | more
+    return page.ModelAudit(found, (), **given)
+
+
+def test_the_module_that_identifies_members_best_is_named() -> None:
+    leaks = model_audit({"body": 5, "head": 15}).module_title()
+    assert leaks == "The features of 'head' identify members best: AUC 0.575"
+    silent = model_audit({"body": 1, "head": 0}).module_title()
+    assert silent == "No module's features identify members significantly: AUC 0.505 at most"
+
+
+def test_the_weights_with_the_largest_scores_are_counted_by_tensor() -> None:
+    score = {"first.weight": np.arange(8.0), "out.weight": np.full(2, 7.5)}
+    rows = model_audit({"head": 0}, scores={"|weight|": lab.Result(score, {})}).weight_rows(0.3)
+    column = "largest 30% by |weight|"
+    assert [(row["weights of"], row["number"], row[column]) for row in rows] == [
+        ("first.weight", 8, 1),
+        ("out.weight", 2, 2),
+    ]
+
+
 def test_too_few_samples_are_refused() -> None:
     with pytest.raises(BadInput, match="4 train samples of digits are needed, and 4 test samples"):
         fitted_sizes("digits", None, None, 3, None)
@@ -626,9 +660,9 @@ def test_a_user_in_an_empty_folder_audits_a_model(mine, own_outputs: Path, capsy
     frame.to_csv("mine.csv", index=False)
     own_sets.add("my-table", Path("mine.csv"))
     done = batch(data="my-table", shadow_networks=0, probe_pairs=0, epochs=1)
-    said = capsys.readouterr()
-    assert done == 0, said.err
-    assert said.out.count("1 of 1 notebooks") == 2
+    output = capsys.readouterr()
+    assert done == 0, output.err
+    assert output.out.count("1 of 1 notebooks") == 2
     for given, words in (
         (small | {"known_accuracy": 0.9}, "known_accuracy is 0.9"),
         ({"weights": "mine.safetensors"}, "data = 'my-set'"),

@@ -33,7 +33,7 @@ def test_a_verdict_follows_the_interval(low: float, high: float, verdict: str) -
     assert judged(Estimate((low + high) / 2, low, high, 10))["verdict"] == verdict
 
 
-def test_out_of_reach_it_is_undecided_with_the_reason_on_the_page() -> None:
+def test_out_of_reach_it_is_underpowered_with_the_reason_on_the_page() -> None:
     accuracies = {"epoch": [0.5], "dense": [0.7], "defended": [0.9]}
     areas = {"epoch": 0.6, "dense": 0.8, "defended": 0.52}
     attacks = {(name, "RMIA"): separated([area]) for name, area in areas.items()}

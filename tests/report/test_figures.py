@@ -169,6 +169,72 @@ def test_endless_intervals_leave_the_frame_and_do_not_squeeze_it():
     assert ends.min() < low and ends.max() > high and np.isfinite(ends).all()
 
 
+# ---------------------------------------------------------------- what marks draw
+
+
+def test_a_band_covers_the_intervals() -> None:
+    rows = [{"epoch": epoch, "value": Estimate(0.9, 0.8, 0.95, 5)} for epoch in (1, 2)]
+    (band,) = report.curves(rows, "epoch").axes[0].collections
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (0.8, 0.95)
+
+
+def test_a_tradeoff_joins_accuracy_and_auc_in_the_order_of_the_rows() -> None:
+    rows = [{"accuracy": 0.7, "auc": 0.6}, {"accuracy": 0.8, "auc": 0.55}]
+    (ax,) = report.tradeoff([row | {"variant": "dense"} for row in rows]).axes
+    assert ax.lines[0].get_xydata().tolist() == [[0.7, 0.6], [0.8, 0.55]]
+
+
+def test_chance_bars_cover_the_intervals() -> None:
+    floor = rows_of(["stem"], [Estimate(0.5, 0.45, 0.52, 5)])
+    (ax,) = report.profile(rows_of(["stem"], [near(0.6)]), floor=floor).axes
+    (bar,) = ax.patches
+    assert (bar.get_y(), bar.get_height()) == pytest.approx((0.45, 0.07))
+
+
+def test_the_papers_number_is_a_hollow_marker() -> None:
+    (ax,) = report.against_paper([{"setting": "2x2", "value": near(0.7), "paper": 0.52}]).axes
+    hollow = [line for line in ax.lines if line.get_markerfacecolor() == "none"]
+    assert [0.52] in [list(line.get_xdata()) for line in hollow]
+
+
+def test_hatches_begin_at_their_first_stage_and_end_at_the_last() -> None:
+    parts = ["stem", "stage1", "stage2", "head"]
+    rows = rows_of(parts, [near(0.5)] * 4)
+    (ax,) = report.profile(rows, hatch_from="stage1").axes
+    (patch,) = ax.patches
+    assert (patch.get_x(), patch.get_width()) == (0.5, 2.0)
+
+
+def test_an_interval_that_is_open_on_both_sides_has_two_arrows() -> None:
+    endless = Estimate(0.6, -np.inf, np.inf, 1, False)
+    (ax,) = report.profile(rows_of(["stage1", "stage2"], [endless, near(0.5)])).axes
+    arrows = {line.get_marker(): list(line.get_ydata()) for line in ax.lines}
+    low, high = ax.get_ylim()
+    assert (arrows["v"], arrows["^"]) == ([low], [high])
+
+
+def test_a_diagonal_is_where_both_values_are_equal() -> None:
+    rows = [{"fpr": fpr, "value": 2 * fpr} for fpr in (0.1, 0.4)]
+    (ax,) = report.curves(rows, "fpr", diagonal=True).axes
+    x, y = ax.lines[-1].get_data()
+    assert x.tolist() == y.tolist()
+
+
+def test_rare_values_have_a_line_at_each_mean() -> None:
+    pair = np.array([1.0, 3.0]), np.array([2.0, 6.0])
+    (ax,) = report.histograms({"stem": pair}, SIDES, log=True).axes
+    assert [line.get_xdata()[0] for line in ax.lines] == [2.0, 4.0]
+
+
+def test_a_histogram_counts_every_value_also_beyond_its_last_bin() -> None:
+    pair = np.array([0.0] * 999 + [1e6]), np.linspace(0, 1, 100)
+    rows = figures.histogram_rows(pair, SIDES, [pair])
+    assert rows.groupby("who")["_y"].sum().tolist() == pytest.approx([1, 1])
+
+
+# ---------------------------------------------------------------- planes
+
 EPOCHS = [0, 1, 2, 5, 10, 20, 40]
 
 
@@ -184,10 +250,15 @@ def test_a_plane_has_a_row_for_each_trajectory_and_counts_every_sample():
     one, other = trajectory(), trajectory(networks=63)
     fig = report.planes({"digits": one, "CIFAR-10": other}, EPOCHS, title=TITLE)
     panels = [ax for ax in fig.axes if ax.get_aspect() == 1]
-    for ax, at in zip(panels, (0, 2, 3, 4, 6), strict=False):
+    places = [(rates, at) for rates in (one, other) for at in (0, 2, 3, 4, 6)]
+    for ax, (rates, at) in zip(panels, places, strict=True):
         (mesh,) = ax.collections
-        assert np.nansum(mesh.get_array()) == 300
-        centres = one.mean(axis=2)[: at + 1]
+        edges = [figures.cell_edges(rates[:, side]) for side in (0, 1)]
+        fpr, tpr = rates[at]
+        expected = np.histogram2d(fpr, tpr, edges)[0].T
+        shown = np.ma.filled(mesh.get_array(), np.nan).reshape(expected.shape)
+        np.testing.assert_array_equal(np.nan_to_num(shown), expected)
+        centres = rates.mean(axis=2)[: at + 1]
         np.testing.assert_allclose(np.transpose(ax.lines[1].get_data()), centres)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from leak_atlas import report
 from leak_atlas.audit import Estimate
+from leak_atlas.recipe import LiRA
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,18 @@ def test_provenance_lines():
     )
     assert "secret" not in str(shown._repr_mimebundle_())
     assert "aaaaaaaaaa" not in str(shown._repr_mimebundle_())
+
+
+@dataclass(frozen=True)
+class Attacked:
+    key: str
+    attacker: LiRA
+    design_effect: float
+
+
+def test_intervals_say_by_how_much_they_are_widened() -> None:
+    shown = report.provenance(Results(Attacked("a", LiRA(), 2.3), meta={}))
+    assert dict(shown.lines)["Intervals"].endswith("is multiplied by 2.3 for LiRA online")
 
 
 def test_a_dishonest_population_is_named():

@@ -1,4 +1,4 @@
-"""Pages read offline, published notebooks hold nothing of the machine, the index tells every
+"""Pages read offline, published notebooks hold nothing of the machine, the index names every
 verdict.
 """
 
@@ -156,6 +156,12 @@ def test_page_asks_nobody_and_folds_code():
     assert "In&nbsp;[" not in page and "Out[" not in page
 
 
+def test_the_first_figure_stands_between_the_answer_and_the_code() -> None:
+    page = render.html(executed(), "Which stage?")
+    answer, figure = page.index("In short"), page.index('alt="Nothing to see"')
+    assert answer < figure < page.index('<details class="code">')
+
+
 def test_a_page_has_its_figures_and_its_paper(run):
     (run / "layers/fig01.fig1.svg").write_text("<svg/>")
     (run / "layers/fig01.fig1.csv").write_text("x,y")
@@ -182,7 +188,15 @@ def test_papers_are_those_of_the_citation_file():
         assert [f"arXiv:{paper.link.removeprefix(ARXIV)}"] * bool(paper.link) == known
 
 
-def test_index_tells_every_verdict_and_every_failure(run):
+def test_a_paper_is_represented_by_its_chosen_page() -> None:
+    chosen = PAPERS["layers"].shown
+    judged = {"reports": [{"claims": list(JUDGED)}]}
+    questions = [judged | {"notebook": name} for name in ("layers/another", chosen)]
+    ((_, _, question),) = contents._answers(questions)
+    assert question["notebook"] == chosen
+
+
+def test_index_names_every_verdict_and_every_failure(run):
     render.write_page(run, "layers/fig01", "Where?")
     contents.index(run)
     page = (run / "index.html").read_text()
@@ -260,8 +274,8 @@ def test_command(run, capsys, monkeypatch, tmp_path):
     assert "Stage 4 is loudest" in (tmp_path / "docs/findings.md").read_text()
     for wrong, hint in (("quik", "did you mean 'quick'"), ("../runs", "no run of profile")):
         assert main(["report", wrong]) == 2
-        said = capsys.readouterr().err
-        assert hint in said and said.count("\n") == 1
+        error = capsys.readouterr().err
+        assert hint in error and error.count("\n") == 1
 
 
 def test_the_repositorys_documents_list_its_own_reports_alone(run, monkeypatch, tmp_path):

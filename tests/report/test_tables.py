@@ -9,6 +9,7 @@ import pandas as pd
 
 from leak_atlas import report
 from leak_atlas.audit import Estimate
+from leak_atlas.report.tables import plain
 
 ROWS = [
     {
@@ -72,3 +73,9 @@ def test_every_number_has_a_face():
         }
     ]
     assert str(report.table(numbers)).split()[6:] == ["∞", "−∞", "0.500", "−12", "345", "yes", "–"]
+    assert [plain(number) for number in (123.456, 1e-4)] == ["123.5", "0.0001"]
+
+
+def test_a_table_that_decides_nothing_is_folded() -> None:
+    html = report.table(ROWS, fold="All")._repr_mimebundle_()["text/html"]
+    assert html.startswith("<details><summary>All</summary>")
