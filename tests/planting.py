@@ -47,7 +47,7 @@ UPPER_END = range(105, 139)  # `LINE` again, with ordinary training at its upper
 REMEMBERED = range(131, 139)  # samples differ in features and attacks, stages in scores
 RISING = range(133, 139)  # the remembered are exposed before the rest, or after it
 NOT_HARD = range(135, 139)  # what is remembered is not what is hard
-REWOUND = 138  # rewinding before pruning helps
+BETTER = 138  # rewinding before pruning helps, and so does pruning the largest scores
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
@@ -285,9 +285,11 @@ class Planted:
         effect = _effect(self.number, way(of), chain(of), what)
         if self.number not in UPPER_END:
             return effect
-        rewound = chain(of).startswith("Train(Prune(RewindW")
-        if self.number == REWOUND and what == "TEST" and rewound:
-            return 0.7
+        if self.number == BETTER:
+            if what == "TEST" and chain(of).startswith("Train(Prune(RewindW"):
+                return 0.7
+            if getattr(getattr(of, "parent", None), "largest", False):
+                return {"TEST": 0.7, "leak": 0.6}.get(what, effect)
         if _ordinary(of):
             return LINED.get(what, 0.65)
         return 1.3 - effect if self.number % 2 and what == "leak" else effect
