@@ -228,25 +228,21 @@ for attack in comparison.attackers:
 
 
 # %%
-def described(label):
-    """A network with its test accuracy, and what it gains over early stopping."""
-    accuracies = {"test accuracy": comparison.accuracy(label)}
-    if label != ordinary:
-        gain = comparison.early_stopping(label, "RMIA")
-        accuracies["minus early stopping at matched AUC of RMIA"] = gain
-    return f"{label} ({report.listed(accuracies)})"
-
-
-def lowest(labels, attack):
-    """The network on which an attack has the lowest AUC, described."""
+def accuracies_note(labels, other, attack):
+    """Test accuracies of the network with the lowest AUC, and of another one."""
     aucs = [comparison.estimate(label, attack).value for label in labels]
-    return f"lowest AUC: {described(labels[aucs.index(min(aucs))])}"
+    lowest = labels[aucs.index(min(aucs))]
+    accuracies = {
+        f"test accuracy: {lowest} (lowest AUC)": comparison.accuracy(lowest),
+        other: comparison.accuracy(other),
+    }
+    return report.listed(accuracies)
 
 
 notes = {
-    "last_layer_fails": f"{lowest((tuned, rewound), 'confidence')}; {described(ordinary)}",
-    "risky_less": f"{lowest(others, 'confidence')}; {described(risky)}",
-    "risky_less_rmia": f"{lowest(others, 'RMIA')}; {described(risky)}",
+    "last_layer_fails": accuracies_note((tuned, rewound), ordinary, "confidence"),
+    "risky_less": accuracies_note(others, risky, "confidence"),
+    "risky_less_rmia": accuracies_note(others, risky, "RMIA"),
 }
 
 # %%

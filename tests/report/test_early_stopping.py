@@ -51,6 +51,7 @@ def test_out_of_reach_it_is_underpowered_with_the_reason_on_the_page() -> None:
     [
         (Estimate(0.04, 0.01, 0.07, 6), True),
         (Estimate(0.08, 0.05, 0.1, 6), False),
+        (Estimate(-0.01, -0.02, 0.0, 6), False),
         (Estimate(0.04, 0.01, 0.07, 6, resolved=False), False),
     ],
 )
