@@ -52,6 +52,16 @@ def test_sizes_that_leave_nothing_are_refused() -> None:
         few.coverage(Window(3, 1))
 
 
+def test_networks_stopped_early_are_as_sparse_as_base() -> None:
+    schedule = Schedule(6, 16, "adam", 0.002, decay="constant")
+    study = WindowStudy(DATA, MODEL, schedule, pool=400, dev=20, sparsity=0.6, rounds=3, **SIZES)
+    base = {state.parent.sparsity for state in study.base}
+    stopped = study.stopped_early([2, 4])
+    assert list(stopped) == [2, 4]
+    for population in stopped.values():
+        assert {state.parent.sparsity for state in population} == base == {0.6}
+
+
 def test_a_window_visits_what_it_covers() -> None:
     """Epochs visit ranks 0-2, 1-3 and 2-4 of nine: five of them, with nine visits."""
     schedule = Schedule(6, 16, "adam", 0.002, decay="constant")

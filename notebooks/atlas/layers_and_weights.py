@@ -219,16 +219,14 @@ placed = strengths["risky stages"]
 others, unchanged = strengths["other stages"], strengths["nothing rewound"]
 in_place = comparison.at_matched_auc(placed, line, "LiRA", other=others)
 beyond = comparison.at_matched_auc(placed, line, "LiRA", other=unchanged)
-effect = report.effect(
-    in_place, "more accurate", "less accurate", "not significantly more accurate"
-)
+finding = report.compared_accuracy(in_place, "rewinding elsewhere")
 shown = placed + others + unchanged
 stopped = comparison.stopped_line(shown, "LiRA")
 report.tradeoff(
     comparison.plane({"ordinary training, by epoch": stopped, **strengths}, "LiRA"),
     facet=None,
     reference=None,
-    title=f"At matched AUC, rewinding in the risky stages is {effect} than elsewhere",
+    title=f"At matched AUC, rewinding in the risky stages {finding}",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )

@@ -236,15 +236,16 @@ def minus(one, other):
 
 
 gain = minus(most, smallest)
-effect = report.effect(gain, "more accurate", "less accurate", "not significantly more accurate")
-lines = {"ordinary training, by epoch": comparison.stopped_line(pruned, "LiRA")}
+finding = report.compared_accuracy(gain, "pruning small ones")
+stopped = comparison.stopped_line(pruned, "LiRA")
+lines = {"ordinary training, by epoch": stopped}
 for name in pruned:
     lines[name] = [name]
 report.tradeoff(
     comparison.plane(lines, "LiRA"),
     facet=None,
     reference=None,
-    title=f"At matched AUC, pruning vulnerable weights is {effect} than pruning small ones",
+    title=f"At matched AUC, pruning vulnerable weights {finding}",
     xlabel="test accuracy",
     ylabel="AUC of LiRA",
 )
@@ -294,7 +295,7 @@ if among_fewest.low > -border and among_fewest.high < border:
 elif among_fewest.high < -border or among_fewest.low > border:
     size_note += ", beyond the border"
 than_least = minus(most, least)
-placebo = comparison.placebo("LiRA")
+placebo = comparison.placebo("LiRA", stopped)
 bias = audit.possible_bias(placebo)
 
 # %%
@@ -323,8 +324,8 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each epoch of ordinary training is compared with the line through its other epochs. The true
-# difference is 0. The largest value is the *possible bias* of a gain over early stopping; the
+# Each epoch on the line of the figure, except its ends, is compared with the line through the other
+# epochs. The true difference is 0. The largest value is the *possible bias* of a gain over early stopping; the
 # difference of two gains can have it too.
 
 # %%

@@ -159,7 +159,7 @@ notes = {
 }
 if by_distance.high < 0.5:
     for name in notes:
-        notes[name] += "; below 0.5, seen samples have the larger distance"
+        notes[name] += "; in stage 3, seen samples have the larger distance"
 answer = report.effect(onset["early_silent"], "fail", "hold", "be undecided", border=0.02)
 notes["early_silent"] = f"with a border of 0.02, the claim would {answer}"
 

@@ -219,7 +219,7 @@ lead_by_direction = comparison.lead("stage4", "direction", [augmented])
 if after.value <= effect:
     after_words = report.listed({"disparity of stage 4 in augmented pairs": after})
     direction_words = report.listed({"by direction": lead_by_direction})
-    limit = f"{after_words}, so the difference cannot be larger"
+    limit = f"{after_words}, so the difference is at most this disparity"
     notes["stays_in_stage_4"] = f"{limit}; {direction_words}"
 
 # %%

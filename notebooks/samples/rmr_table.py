@@ -233,10 +233,8 @@ report.against_paper(
 # %% [markdown]
 # ## RMR compared with plain L2 and early stopping
 # The line joins dense networks that were stopped early and then pruned with one epoch a round, and
-# Base after each round. It leaves out even earlier stops, which leak less than every defence shown.
-# If its AUC falls again significantly, the more accurate branch counts. In `desk-cpu`, its widest
-# interval is due to one of ten networks, whose AUC is .72 after two rounds. *Code* is the published
-# code of RMR. Strengths above .1 are only in the table.
+# Base. It leaves out even earlier stops, which leak less than every defence shown. *Code* is the
+# published code of RMR. Strengths above .1 are only in the table.
 
 # %%
 up_to_best = [name for name, rmr in penalties.items() if rmr.risky <= penalty.risky]
@@ -357,9 +355,8 @@ report.judge(
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
 # Each point of the line of early stopping, except its ends, is compared with the line through the
-# other points. The true difference is 0, or lower on the less accurate branch. Other values are
-# errors: above 0, the comparison favours RMR; below 0, early stopping. In `desk-cpu`, the epochs on
-# both sides of RMR .1 differ by .07 in AUC, so its loss of .004 may be such an error.
+# other points. The true difference is 0. A value above 0 shows by how much the comparison can
+# favour RMR; a value below 0 shows that the line is low there, which favours RMR, too.
 
 # %%
 caption = "Test accuracy at matched AUC of LiRA"

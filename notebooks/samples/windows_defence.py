@@ -240,11 +240,9 @@ report.profile(
 # %% [markdown]
 # ## The window compared with early stopping
 # The line joins dense networks that were stopped early and then pruned with one epoch a round, and
-# Base after each round. It leaves out even earlier stops, which leak less than every other network
-# shown. If its AUC falls again significantly, the more accurate branch counts. In `desk-cpu`, its
-# widest interval is due to one of ten networks, whose AUC is .72 after two rounds. All windows here
-# are narrow, with a small step. Of three random orders the first is shown; *same members* are those
-# with low scores first.
+# Base. It leaves out even earlier stops, which leak less than every other network shown. All windows
+# here are narrow, with a small step. Of three random orders the first is shown; *same members* are
+# those with low scores first.
 
 # %%
 high_first = ("RSW", high, narrow_small)
@@ -331,8 +329,8 @@ report.judge(
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
 # Each point of the line of early stopping, except its ends, is compared with the line through the
-# other points. The true difference is 0, or lower on the less accurate branch. A value above 0
-# shows by how much the comparison can favour a window: so much of a gain may be bias.
+# other points. The true difference is 0. A value above 0 shows by how much the comparison can favour
+# a window: so much of a gain may be bias.
 
 # %%
 caption = "Test accuracy at matched AUC of LiRA"
@@ -342,7 +340,8 @@ report.table(placebo, caption=caption, fold="Each point of the line")
 # **Limits.** One data set, one architecture, one of the slides' ten attacks, and LiRA. Both answers
 # at the top are about windows with low scores first. In `quick` and `desk-cpu`, with high scores
 # first, the narrow window hides members from Conf no better than a random order (first figure).
-# Visits are equal up to whole epochs (caption of the table). One epoch a round may cost accuracy
+# Uniform sampling has a few percent more visits (caption of the table), which favours the window; a
+# random order has the same number. One epoch a round may cost accuracy
 # that networks with 21 epochs a round do not lose, which would favour the window. All targets draw
 # their members from one half of the samples and share shadow models. An online LiRA, which trains
 # shadow models on the sample, could identify more members.

@@ -280,7 +280,11 @@ advantages = []
 for other in (a2_judged, scratch):
     advantages.append(audit.paired_difference(gap[other], gap[a3_judged]))
 smallest_advantage = audit.least(advantages)
-words = "smaller than A2's and from scratch", "not the smallest", "not significantly the smallest"
+words = (
+    "smaller than with A2 and from scratch",
+    "not the smallest",
+    "not significantly the smallest",
+)
 report.against_paper(
     points,
     "network",

@@ -277,42 +277,6 @@ def test_variants_are_compared_with_a_line_at_their_own_auc(
     assert matched.n == 1
 
 
-def turning(last: list[float]) -> Comparison:
-    """A line whose AUC rises from .6 to .8 and then falls to `last`, less accurate on the way up."""
-    areas = {"early": [0.6] * 4, "peak": [0.8] * 4, "end": last, "variant": [0.7] * 4}
-    accuracies = {"early": 0.4, "peak": 0.6, "end": 0.7, "variant": 0.6}
-    attacks = {(name, "A"): separated(area) for name, area in areas.items()}
-    return Comparison({name: [value] * 4 for name, value in accuracies.items()}, attacks)
-
-
-@pytest.mark.parametrize("line", [["early", "peak", "end"], ["end", "peak", "early"]])
-def test_where_a_line_turns_back_its_more_accurate_branch_counts(line: list[str]) -> None:
-    back = turning([0.62, 0.6, 0.62, 0.6]).at_matched_auc("variant", line, "A")
-    between = 0.6 + 0.1 * (0.8 - 0.7) / (0.8 - 0.61)
-    assert back.value == pytest.approx(0.6 - between)
-    assert back.resolved
-
-
-def test_a_fall_within_noise_is_no_branch() -> None:
-    # all three points in the order of their AUC: the variant is between "early" and "end"
-    within = turning([0.95, 0.6, 0.95, 0.6]).at_matched_auc(
-        "variant", ["early", "peak", "end"], "A"
-    )
-    between = 0.4 + 0.3 * (0.7 - 0.6) / (0.775 - 0.6)
-    assert within.value == pytest.approx(0.6 - between)
-
-
-def test_beyond_both_branches_a_line_is_level() -> None:
-    back = turning([0.62, 0.6, 0.62, 0.6])
-    for area, level in ((0.55, 0.4), (0.9, 0.6)):
-        attacks = {**back.attacks, ("variant", "A"): separated([area] * 4)}
-        found = replace(back, attacks=attacks).at_matched_auc(
-            "variant", ["early", "peak", "end"], "A"
-        )
-        assert found.value == pytest.approx(0.6 - level)
-        assert not found.resolved
-
-
 def test_something_else_than_accuracy_is_compared_at_matched_auc() -> None:
     heights = {"early": [0.0], "late": [1.0], "on": [0.25]}
     matched = POINTS.at_matched_auc("on", ["early", "late"], "LiRA", heights=heights)
@@ -363,6 +327,10 @@ def test_epochs_gain_nothing_over_each_other() -> None:
     assert [row["network stopped early"] for row in placebo] == [f"epoch {i}" for i in range(2, 6)]
     gains = [row[PLACEBO] for row in placebo]
     assert all(abs(one.value) < 0.04 and one.resolved for one in gains)
+    some = on_a_curve(np.random.default_rng(2), 0.5, noise=0.01).placebo(
+        "A", ["epoch 3", "epoch 4", "dense"]
+    )
+    assert [row["network stopped early"] for row in some] == ["epoch 4"]
     bent = on_a_curve(np.random.default_rng(2), 0.5, bent=True, noise=0.001).placebo("A")
     assert bent[0][PLACEBO].low > 0.01, "a chord runs below its curve"
 

@@ -51,7 +51,6 @@ def test_out_of_reach_it_is_underpowered_with_the_reason_on_the_page() -> None:
     [
         (Estimate(0.04, 0.01, 0.07, 6), True),
         (Estimate(0.08, 0.05, 0.1, 6), False),
-        (Estimate(-0.01, -0.02, 0.0, 6), False),
         (Estimate(0.04, 0.01, 0.07, 6, resolved=False), False),
     ],
 )
@@ -61,3 +60,8 @@ def test_a_note_says_where_the_possible_bias_is_larger_than_the_gain(
     note = report.bias_note(Estimate(0.06, -0.01, 0.13, 6), gain)
     assert "0.060 [−0.010, 0.130]" in note
     assert note.endswith("which is larger than the gain") == is_larger
+
+
+def test_a_bias_for_the_defence_is_no_note_on_a_loss() -> None:
+    loss = Estimate(-0.01, -0.02, 0.0, 6)
+    assert report.bias_note(Estimate(0.06, -0.01, 0.13, 6), loss) == ""

@@ -115,11 +115,13 @@ def test_a_number_that_is_not_resolved_says_so(margin):
     assert ledger.measured(row) == "– [–, –] (not resolved)"
 
 
-def test_a_report_of_an_earlier_version_is_resolved_where_its_interval_is_wide():
+def test_a_report_of_an_earlier_version_is_resolved_where_a_wide_interval_has_the_border():
     claim = replace(ABOVE, margin=0.02)
     wide = report.judge(report.claims(claim), onset=ON_BORDER).rows[0]
     narrow = wide | {"power": 0.5}
-    for row, is_resolved in ((wide, True), (narrow, False), (narrow | {"verdict": "holds"}, True)):
+    beside = wide | {"low": 0.6, "high": 0.9}
+    decided = narrow | {"verdict": "holds"}
+    for row, is_resolved in ((wide, True), (narrow, False), (beside, False), (decided, True)):
         earlier = {name: value for name, value in row.items() if name != "resolved"}
         assert ledger.is_resolved(earlier) == is_resolved
 

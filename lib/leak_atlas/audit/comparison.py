@@ -60,19 +60,16 @@ class Points:
         heights = self.heights[:, chosen].mean(axis=1)
         return areas, heights
 
-    def above(self, branches: Sequence[Points], chosen: IntArray) -> float:
-        """How far these points lie above the branches of a line at their own AUC, in the mean over
-        points.
+    def above(self, line: Points, chosen: IntArray) -> float:
+        """How far these points lie above a line at their own AUC, in the mean over points.
 
-        A branch joins the means over units in the order of their AUC, and is linear between points.
-        Where two branches have an AUC, the higher one counts: who stops early takes the better
-        epoch. Beyond the ends of all branches, the line is level.
+        The line joins the means over units in the order of their AUC. It is linear between points,
+        and level beyond its ends.
         """
         areas, heights = self.of(chosen)
-        lines = [branch.of(chosen) for branch in branches]
-        line_areas = np.concatenate([areas_of_one for areas_of_one, _ in lines])
-        inside = areas.clip(line_areas.min(), line_areas.max())
-        matched = np.max([_height(*one, inside) for one in lines], axis=0)
+        line_areas, line_heights = line.of(chosen)
+        order = np.argsort(line_areas, kind="stable")
+        matched = np.interp(areas, line_areas[order], line_heights[order])
         return float(np.mean(heights - matched))
 
     def outside(self, line: Points) -> BoolArray:
@@ -416,12 +413,11 @@ class Comparison:
 
         The line joins variants that belong together (a network's epochs, a defence's strengths).
         Its points are the means over units, and so is the AUC at which it is read: one unit's own
-        curve is so noisy that it would favour the variant where it is steep or flat. If the AUC
-        falls significantly after its peak, the line has two branches, and the higher one counts.
-        The interval is the jackknife's over units. At matched AUC rather than at matched accuracy,
-        since later epochs leak more and learn no more. `heights` compares something else than test
-        accuracy, `(n,)` of each variant. A list of variants (all strengths of a defence) is compared
-        by their mean, each at its own AUC.
+        curve is so noisy that it would favour the variant where it is steep or flat. The interval
+        is the jackknife's over units. At matched AUC rather than at matched accuracy, since later
+        epochs leak more and learn no more. `heights` compares something else than test accuracy,
+        `(n,)` of each variant. A list of variants (all strengths of a defence) is compared by their
+        mean, each at its own AUC.
 
         Beyond its ends the line is level, which is a guess: where the AUC of a variant lies there,
         nothing is resolved, and `reason` says so. ValueError on a line of fewer than two variants.
@@ -429,14 +425,11 @@ class Comparison:
         if len(line) < 2:
             raise ValueError("a line joins two variants or more")
         joined = self._points(line, attacker, heights)
-        branches = [
-            self._points(branch, attacker, heights) for branch in self._branches(line, attacker)
-        ]
         sides = [_listed(one) for one in (variant, other) if one is not None]
         compared = [self._points(side, attacker, heights) for side in sides]
 
         def gap(chosen: IntArray) -> float:
-            first, *second = [points.above(branches, chosen) for points in compared]
+            first, *second = [points.above(joined, chosen) for points in compared]
             return first - sum(second)
 
         reasons = []
@@ -449,17 +442,16 @@ class Comparison:
         estimate = jackknife(gap, number, effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
-    def placebo(self, attacker: str) -> Rows:
+    def placebo(self, attacker: str, line: Sequence[Hashable] = ()) -> Rows:
         """Rows for `report.table`: what `early_stopping` gives for the network's own epochs, each
-        compared with the others.
+        compared with the others. `line`: these epochs alone, such as those of `stopped_line`.
 
         The true value is 0, but for the bend of the curve between two epochs: a value above 0 is
         the most by which the comparison can favour a defence there. A value below 0 shows that this
-        epoch lies low: it favours a defence at the same AUC, too. On the less accurate of two
-        branches it is below 0 as well, and favours nothing. The first and the last epoch have no
-        epochs on both sides, and are left out. ValueError as `early_stopping`.
+        epoch lies low: it favours a defence at the same AUC, too. The first and the last epoch have
+        no epochs on both sides, and are left out. ValueError as `early_stopping`.
         """
-        line = self._epochs(None)
+        line = line or self._epochs(None)
         rows = []
         for epoch in line[1:-1]:
             others = [one for one in line if one != epoch]
@@ -536,28 +528,12 @@ class Comparison:
         given = [heights[variant] for variant in variants]
         return Points(areas, np.array(given, np.float64))
 
-    def _branches(self, line: Sequence[Hashable], attacker: str) -> list[Sequence[Hashable]]:
-        """The parts of a line up to its peak of AUC and from there, if its last AUC is
-        significantly below the peak. Otherwise the whole line: a fall within noise is no branch.
-        """
-        peak = int(self._points(line, attacker, None).mean_areas.argmax())
-        if peak in (0, len(line) - 1):
-            return [line]
-        fall = self.contrast(line[-1], line[peak], attacker)
-        return [line[: peak + 1], line[peak:]] if fall.high < 0 else [line]
-
     def _epochs(self, network: Hashable) -> list[Hashable]:
         """The checkpoints of a network (None: of the only one that has some), and its end."""
         networks = [network] if network is not None else list(self.checkpoints)
         if len(networks) != 1 or networks[0] not in self.checkpoints:
             raise ValueError(f"early stopping needs one network with checkpoints, not {networks}")
         return [*self.checkpoints[networks[0]], networks[0]]
-
-
-def _height(areas: FloatArray, heights: FloatArray, at: FloatArray) -> FloatArray:
-    """The height of a line at some AUCs, `(points,)`; -inf beyond its ends."""
-    order = np.argsort(areas, kind="stable")
-    return np.interp(at, areas[order], heights[order], left=-np.inf, right=-np.inf)
 
 
 def _restricted(stored: Scored, samples: IntArray) -> Scored:

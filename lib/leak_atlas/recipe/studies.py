@@ -300,17 +300,12 @@ class WindowStudy(PruningStudy):
         return self.iterative(schedule=fewer, sampling=fixed, ranking=self.ranking)[-1]
 
     def stopped_early(self, epochs: Sequence[int]) -> dict[int, Population]:
-        """Base stopped early: dense networks of some epochs, pruned with one epoch a round, and
-        Base at the end of each round but the last, by the number of its epochs so far.
+        """Base stopped early, by epoch: dense networks of some epochs, pruned with one epoch a
+        round. All are as sparse as Base.
         """
         short = replace(self.tuning, epochs=1, patience=None)
-        stopped = {}
-        for epoch, dense in self.stopped(epochs).items():
-            stopped[epoch] = self.iterative(dense, short)[-1]
-        *rounds, _ = self.iterative()
-        for number, population in enumerate(rounds, start=1):
-            stopped[self.schedule.epochs + number * self.fine_tuning] = population
-        return stopped
+        dense = self.stopped(epochs)
+        return {epoch: self.iterative(dense[epoch], short)[-1] for epoch in epochs}
 
     def rounds_without_pruning(self) -> tuple[Population, ...]:
         """Networks at the end of each round, where no round removes a weight."""

@@ -42,9 +42,12 @@ def early_stopping_claim(
 
 def bias_note(bias: Estimate, gain: Estimate) -> str:
     """A note on a gain over early stopping: the possible bias (`audit.possible_bias`), and whether
-    it is larger than the gain. A bias that favours the defence does not explain a loss.
+    it is larger than the gain. None ("") on a loss, which a bias that favours the defence does not
+    explain.
     """
+    if gain.resolved and gain.value <= 0:
+        return ""
     note = listed({"possible bias, under “early stopping compared with itself”": bias})
-    if gain.resolved and 0 < gain.value < bias.value:
+    if gain.resolved and gain.value < bias.value:
         note += ", which is larger than the gain"
     return note

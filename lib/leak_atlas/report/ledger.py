@@ -263,11 +263,15 @@ def measured(row: Mapping[str, Any]) -> str:
 def is_resolved(row: Mapping[str, Any]) -> bool:
     """Whether the quantity of a judged claim could be measured.
 
-    Reports of an earlier version do not store it: there, only a quantity that was not measured is
-    underpowered by an interval that is narrow enough.
+    Reports of an earlier version do not store it. There, a claim whose quantity was measured is
+    underpowered only by a wide interval that contains the border.
     """
+    if "resolved" in row or row["verdict"] != "underpowered":
+        return bool(row.get("resolved", True))
     is_wide = (row.get("power") or 0.0) > 1
-    return bool(row.get("resolved", row["verdict"] != "underpowered" or is_wide))
+    rule = border(row)
+    contains = [row["low"] <= end <= row["high"] for end in (rule, -rule)]
+    return is_wide and any(contains)
 
 
 def shown(row: Mapping[str, Any]) -> list[str]:

@@ -48,8 +48,8 @@ def effect(
 
     `effect(change, "raises", "lowers")` is "raises" if the whole interval lies above the border
     and "lowers" if it lies below. Otherwise it is `undecided`, by default "neither significantly
-    raises nor lowers". An estimate that is not resolved tells none of these: then it is
-    `unresolved`, by default "raises or lowers (not resolved)".
+    raises nor lowers". For an estimate that is not resolved it is `unresolved`, by default "raises
+    or lowers (not resolved)".
     """
     if not estimate.resolved:
         either = f"{positive} or {negative}".replace("significantly ", "")
@@ -63,7 +63,7 @@ def effect(
 
 def compared_accuracy(difference: Estimate, other: str = "early stopping", verb: str = "is") -> str:
     """What a title says of an accuracy minus that of an `other` network at matched AUC: `is
-    significantly more accurate than early stopping`; of one that is not resolved `cannot be
+    significantly more accurate than early stopping`. If the difference is not resolved: `cannot be
     compared with early stopping`.
     """
     than = f"accurate than {other}"
