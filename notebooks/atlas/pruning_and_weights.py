@@ -324,8 +324,8 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each epoch on the line of the figure, except its ends, is compared with the line through the other
-# epochs. The true difference is 0. The largest value is the *possible bias* of a gain over early stopping; the
+# Each epoch in the figure, except the last, is compared with the line through all other epochs. The
+# true difference is 0. The largest value is the *possible bias* of a gain over early stopping; the
 # difference of two gains can have it too.
 
 # %%

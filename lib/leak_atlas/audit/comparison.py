@@ -442,18 +442,19 @@ class Comparison:
         estimate = jackknife(gap, number, effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
-    def placebo(self, attacker: str, line: Sequence[Hashable] = ()) -> Rows:
+    def placebo(self, attacker: str, shown: Sequence[Hashable] = ()) -> Rows:
         """Rows for `report.table`: what `early_stopping` gives for the network's own epochs, each
-        compared with the others. `line`: these epochs alone, such as those of `stopped_line`.
+        compared with the others. `shown`: rows for these epochs alone, such as `stopped_line`.
 
         The true value is 0, but for the bend of the curve between two epochs: a value above 0 is
         the most by which the comparison can favour a defence there. A value below 0 shows that this
         epoch lies low: it favours a defence at the same AUC, too. The first and the last epoch have
         no epochs on both sides, and are left out. ValueError as `early_stopping`.
         """
-        line = line or self._epochs(None)
+        line = self._epochs(None)
+        inner = [epoch for epoch in line[1:-1] if not shown or epoch in shown]
         rows = []
-        for epoch in line[1:-1]:
+        for epoch in inner:
             others = [one for one in line if one != epoch]
             gain = self.at_matched_auc(epoch, others, attacker)
             rows.append({"network stopped early": described(epoch), PLACEBO: gain})
