@@ -71,6 +71,8 @@ def test_a_window_visits_what_it_covers() -> None:
     assert study.class_members == 9
     assert study.coverage(Window(3, 1)) == 5 / 9
     assert study.epochs_like(Window(3, 1)) == 1
+    # nine members in one epoch; five in two
+    assert study.extra_visits(Window(3, 1)) == pytest.approx((9 / 9 - 1, 10 / 9 - 1))
 
 
 def test_the_same_members_are_visited_as_often_as_by_the_window() -> None:

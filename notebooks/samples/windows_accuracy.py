@@ -117,9 +117,9 @@ claims
 # %% [markdown]
 # ## Test accuracy by window
 # The figure's title compares the narrow with the wide window, both with a small step; *more* and
-# *less* in it are significant. Uniform sampling and the window in random
-# order use no scores: both panels show the same points. Intervals of single points are wider than
-# those of the differences in the verdicts, which are paired over targets.
+# *less* in it are significant. Uniform sampling and the window in random order use no scores: both
+# panels show the same points. Intervals of single points are wider than those of the differences in
+# the verdicts, which are paired over targets.
 
 # %%
 study = WindowStudy(

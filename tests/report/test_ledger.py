@@ -115,15 +115,20 @@ def test_a_number_that_is_not_resolved_says_so(margin):
     assert ledger.measured(row) == "– [–, –] (not resolved)"
 
 
+def of_earlier_version(row):
+    return {name: value for name, value in row.items() if name != "resolved"}
+
+
 def test_a_report_of_an_earlier_version_is_resolved_where_a_wide_interval_has_the_border():
     claim = replace(ABOVE, margin=0.02)
     wide = report.judge(report.claims(claim), onset=ON_BORDER).rows[0]
     narrow = wide | {"power": 0.5}
     beside = wide | {"low": 0.6, "high": 0.9}
-    decided = narrow | {"verdict": "holds"}
-    for row, is_resolved in ((wide, True), (narrow, False), (beside, False), (decided, True)):
-        earlier = {name: value for name, value in row.items() if name != "resolved"}
-        assert ledger.is_resolved(earlier) == is_resolved
+    without_numbers = wide | {"power": None, "low": None, "high": None}
+    for row in (narrow, beside, without_numbers):
+        assert not ledger.is_resolved(of_earlier_version(row))
+    for row in (wide, narrow | {"verdict": "holds"}):
+        assert ledger.is_resolved(of_earlier_version(row))
 
 
 def test_a_verdict_outside_its_regime_says_so():

@@ -293,10 +293,9 @@ class WindowStudy(PruningStudy):
         """Base, but a round visits only the members that a window reaches, and these as often as
         the window does (up to whole epochs).
         """
-        visits = window.visits(self.class_members, self.fine_tuning)
         reached = self._reached(window)
         fixed = Window(reached, 0, window.order)
-        fewer = replace(self.tuning, epochs=round(sum(visits) / reached))
+        fewer = replace(self.tuning, epochs=self._epochs(window, reached))
         return self.iterative(schedule=fewer, sampling=fixed, ranking=self.ranking)[-1]
 
     def stopped_early(self, epochs: Sequence[int]) -> dict[int, Population]:
@@ -318,12 +317,29 @@ class WindowStudy(PruningStudy):
 
     def epochs_like(self, window: Window) -> int:
         """Epochs of all members with the same number of visits as a round with a window."""
-        visits = window.visits(self.class_members, self.fine_tuning)
-        return round(sum(visits) / self.class_members)
+        return self._epochs(window, self.class_members)
+
+    def extra_visits(self, window: Window) -> tuple[float, float]:
+        """By what share of a window's visits `same_visits` and `same_members` have more (below 0:
+        fewer), because their epochs are whole.
+        """
+        visits = self._visits(window)
+        everyone, reached = self.class_members, self._reached(window)
+        by_all = everyone * self._epochs(window, everyone)
+        by_reached = reached * self._epochs(window, reached)
+        return by_all / visits - 1, by_reached / visits - 1
 
     def coverage(self, window: Window) -> float:
         """The share of a class' members that a round with a window visits at least once."""
         return self._reached(window) / self.class_members
+
+    def _epochs(self, window: Window, members: int) -> int:
+        """Epochs in which so many members of a class get the visits of a round with a window."""
+        return round(self._visits(window) / members)
+
+    def _visits(self, window: Window) -> int:
+        """Visits to members of a class in a round with a window."""
+        return sum(window.visits(self.class_members, self.fine_tuning))
 
     def _reached(self, window: Window) -> int:
         """Members of a class that a round with a window visits at least once."""

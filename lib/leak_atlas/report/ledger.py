@@ -268,10 +268,10 @@ def is_resolved(row: Mapping[str, Any]) -> bool:
     """
     if "resolved" in row or row["verdict"] != "underpowered":
         return bool(row.get("resolved", True))
-    is_wide = (row.get("power") or 0.0) > 1
+    if (row.get("power") or 0.0) <= 1:  # None where the estimate had no numbers
+        return False
     rule = border(row)
-    contains = [row["low"] <= end <= row["high"] for end in (rule, -rule)]
-    return is_wide and any(contains)
+    return any(row["low"] <= end <= row["high"] for end in (rule, -rule))
 
 
 def shown(row: Mapping[str, Any]) -> list[str]:
