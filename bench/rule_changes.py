@@ -63,7 +63,7 @@ def _differences(first: Claim, now: Claim) -> list[str]:
     if _moved(first, now):
         found.append("value outside its first interval")
     if not found and verdict(first) != verdict(now):
-        found.append("other numbers")
+        found.append("new run")
     return found
 
 

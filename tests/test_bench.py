@@ -123,7 +123,7 @@ def test_a_rule_that_changed_is_listed_with_both_verdicts_and_a_sentence_is_not(
         ({"headline": False}, "is no headline any more"),
         ({"inert": ["it acts"], "verdict": "inert"}, "a check fails now"),
         ({"value": 0.7}, "value outside its first interval"),
-        ({"value": 0.6, "verdict": "undecided"}, "other numbers"),
+        ({"value": 0.6, "verdict": "undecided"}, "new run"),
     ):
         now = first | new
         assert listed({"a": first}, {"a": now}) == [("A rises", what, "holds", now["verdict"])]
