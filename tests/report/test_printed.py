@@ -37,7 +37,8 @@ def test_the_table_says_whether_the_papers_number_lies_in_our_interval(notebook,
     (tmp_path / "quick").mkdir()
     nbformat.write(notebook, tmp_path / "quick" / "page.ipynb")
     entry = {"notebook": "page", "profile": "quick", "setting": "thin"}
-    lines = printed.gathered([entry], tmp_path).splitlines()
+    count, _, *lines = printed.gathered([entry], tmp_path).splitlines()
+    assert count == "1 of 2 numbers of the papers lie in our interval."
     assert len(lines) == 4
     assert "| 0.550 (paper, CIFAR-10) | 0.500 [0.400, 0.600] | yes | thin |" in lines[2]
     assert "| 0.750 (paper, CIFAR-10) | 0.500 [0.400, 0.600] | no | thin |" in lines[3]

@@ -159,6 +159,26 @@ def test_an_undecided_answer_says_which_effect_it_excludes(rule, estimate, said)
     assert said in answer and ("excludes" in answer) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("text", "border", "said"),
+    [
+        ("A rises", 0.0, "✓ Yes. A rises: 0.300 (0.200 to 0.400)."),
+        ("A is likely", 0.1, "✓ Yes. A is likely: 0.300 (0.200 to 0.400). Border: 0.1."),
+        ("A is above 0.1", 0.1, "✓ Yes. A is above 0.1: 0.300 (0.200 to 0.400)."),
+        ("A is above .1", 0.1, "✓ Yes. A is above .1: 0.300 (0.200 to 0.400)."),
+        ("A is above 10 %", 0.1, "✓ Yes. A is above 10 %: 0.300 (0.200 to 0.400)."),
+        ("A is above .15", 0.1, "✓ Yes. A is above .15: 0.300 (0.200 to 0.400). Border: 0.1."),
+        ("A rises", 0.3, "◐ Undecided: “A rises”. The interval contains the border 0.3: 0.300"),
+    ],
+)
+def test_a_finding_names_its_border_once(text, border, said):
+    claim = report.Claim("c", text, "slope", above=border, ours=True)
+    (row,) = report.judge(report.claims(claim), c=RIGHT)
+    found = f"{report.ledger.ICONS[row['verdict']]} {summary.finding(row)}"
+    assert found.startswith(said) and found.count("order") == said.count("order")
+    assert "CI" not in found
+
+
 def test_of_two_borders_the_one_inside_the_interval_is_named():
     claim = report.Claim("c", "A stays", "slope", within=0.02, ours=True)
     below = Estimate(-0.01, -0.025, 0.005, 5)

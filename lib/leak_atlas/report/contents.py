@@ -46,6 +46,7 @@ KEPT = ("notebook", "title", "setting", "status", "claims")  # of an entry, in `
 LEGEND = {"icons": ledger.ICONS, "meaning": ledger.MEANING, "mark": EARLIER}
 WORDS = {
     "answer": summary.answer,
+    "finding": summary.finding,
     "headlines": summary.headlines,
     "networks": summary.networks,
 }

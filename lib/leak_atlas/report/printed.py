@@ -53,18 +53,23 @@ def rows_of(notebook: NotebookNode) -> Iterator[Mapping[str, Any]]:
 
 
 def gathered(reports: Iterable[Mapping[str, Any]], folder: Path) -> str:
-    """All compared numbers of published reports, as a markdown table.
+    """All compared numbers of published reports, as a markdown table below their count.
 
     `reports` are entries of `contents.published`; `folder` holds one folder for each profile.
     """
     rows = []
+    agreeing = 0
     for report in reports:
         name, profile = report["notebook"], report["profile"]
         notebook = files.read_notebook(folder / profile / f"{name}.ipynb")
         link = f"[{name}, {profile}](../outputs/reports/{profile}/{name}.ipynb)"
         for row in rows_of(notebook):
             interval = f"{digits(row['value'])} [{digits(row['low'])}, {digits(row['high'])}]"
-            inside = YES_NO[row["low"] <= row["paper"] <= row["high"]]
+            is_inside = row["low"] <= row["paper"] <= row["high"]
+            agreeing += is_inside
             paper = f"{digits(row['paper'])} ({row['source']})"
-            rows.append((link, row["number"], paper, interval, inside, report.get("setting", "")))
-    return table("md", head=HEAD, rows=rows)
+            rows.append(
+                (link, row["number"], paper, interval, YES_NO[is_inside], report.get("setting", ""))
+            )
+    count = f"{agreeing} of {len(rows)} numbers of the papers lie in our interval."
+    return f"{count}\n\n{table('md', head=HEAD, rows=rows)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ UNMEASURED = "Not measured:", "“{text}”."
 DENIED = "“{text}” does not hold"  # where a claim names no sentence that is true if it fails
 UNTRAINED = ": not trained as required"
 NAMED = 3  # most accuracies that are listed by name
+CI = "95\u00a0%\u00a0CI"
 UNMARKED = 2  # claims that answer the title of a page that marks no headline
 
 
@@ -111,6 +113,22 @@ def answer(row: Row) -> tuple[str, str]:
     return word, sentence.format(**words)
 
 
+def finding(row: Row) -> str:
+    """An answer for a document that says once that its intervals are 95 % intervals: with the
+    border, if that is not 0 and the answer's words do not name it.
+    """
+    word, sentence = answer(row)
+    text = f"{word} {sentence}".replace(f"{CI} ", "")
+    border = ledger.border(row)
+    if not ledger.is_resolved(row) or not border or math.isnan(border):
+        return text
+    number = re.escape(f"{abs(border):g}".removeprefix("0"))
+    in_percent = rf"{abs(100 * border):g}[ \u00a0]?(%|points)"
+    if re.search(rf"(?<![.\d])0?({number}(?!\d)|{in_percent})", sentence):
+        return text
+    return f"{text} Border: {_border(row)}."
+
+
 def _excluded(row: Row) -> str:
     """Where the interval of an undecided claim excludes the smallest effect of interest: a sentence
     that says so, else "".
@@ -170,7 +188,7 @@ def _differs_little(row: Row) -> bool:
 def _number(row: Row) -> str:
     """`−0.022 (95 % CI −0.033 to −0.013)`; the value alone if the interval has no width."""
     value, low, high = shown(row)
-    return value if low == high else f"{value} (95\u00a0%\u00a0CI {low} to {high})"
+    return value if low == high else f"{value} ({CI} {low} to {high})"
 
 
 def _rule(row: Row) -> str:
