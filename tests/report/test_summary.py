@@ -179,6 +179,12 @@ def test_a_finding_names_its_border_once(text, border, said):
     assert "CI" not in found
 
 
+def test_a_measured_number_does_not_name_the_border():
+    claim = report.Claim("c", "A is dearer", "ratio", above=1.0, ours=True)
+    (row,) = report.judge(report.claims(claim), c=Estimate(1.916, 1.711, 2.122, 5))
+    assert summary.finding(row).endswith("1.916 (1.711 to 2.122). Border: 1.")
+
+
 def test_of_two_borders_the_one_inside_the_interval_is_named():
     claim = report.Claim("c", "A stays", "slope", within=0.02, ours=True)
     below = Estimate(-0.01, -0.025, 0.005, 5)

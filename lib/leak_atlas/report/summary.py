@@ -124,7 +124,8 @@ def finding(row: Row) -> str:
         return text
     number = re.escape(f"{abs(border):g}".removeprefix("0"))
     in_percent = rf"{abs(100 * border):g}[ \u00a0]?(%|points)"
-    if re.search(rf"(?<![.\d])0?({number}(?!\d)|{in_percent})", sentence):
+    words = sentence.replace(_number(row), "")
+    if re.search(rf"(?<![.\d])0?({number}(?!\d)|{in_percent})", words):
         return text
     return f"{text} Border: {_border(row)}."
 
