@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Can the feature map of stage 4 grow at each step without more disparity and leakage?
+# # Can the feature map of stage 4 be enlarged without more disparity and leakage?
 #
 # **The paper.** Fang & Kim (2026), Fig. 4 and Tab. 1: a larger map in stage 4 of a ResNet "enhances
 # the model's generalizability while not significantly exacerbating the disparity" (section 3.3).

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is RelaxLoss more accurate at matched AUC if it retrains only stage 4?
+# # At matched AUC, is RelaxLoss more accurate on stage 4 alone than from scratch?
 #
 # **The paper.** Fang & Kim (2026), Fig. 14: "The Adv-Reg and RelaxLoss show more significant
 # improvement once PPTP is applied"; the gain of SELENA is "very slight" (section 5.2.2).

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a defence cost less inside PPTP than from scratch?
+# # Does a defence need less computation inside PPTP than from scratch?
 #
 # **The paper.** Fang & Kim (2026), Fig. 16: "memory and time costs, evaluated on NVIDIA Tesla V100,
 # clearly decrease after PPTP is applied" (section 5.2.3).

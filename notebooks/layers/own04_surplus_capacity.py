@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does surplus capacity raise leakage beyond the generalization gap, and does a larger map raise it?
+# # Does surplus capacity raise leakage beyond the generalization gap, and does a larger map raise leakage?
 #
 # **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
 # generalization, but "the surplus non- or less-generalized features put the model at higher privacy

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Does a mask of important weights help, whatever their initial values?
+# # Do networks train better with a mask of important weights, whatever their initial values?
 #
 # **The paper.** Fang & Kim (2026), section 4.4, Fig. 4: "the importance of weights stems from their
 # locations rather than their values" (abstract).

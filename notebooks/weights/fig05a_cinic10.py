@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Is HAMP inside CWRF the best combination?
+# # Does HAMP inside CWRF leak least, and is it more accurate than no defence?
 #
 # **The paper.** Fang & Kim (2026), Fig. 5a (CINIC-10): "the best combo is HAMP with CWRF", with
 # "best privacy resilience against both attacks" (section 5.2).
