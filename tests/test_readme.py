@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from leak_atlas.__main__ import commands
 from leak_atlas.engine import paths
 
-DOCUMENTS = ("README.md", "docs/own.md", "docs/settings.md")
+DOCUMENTS = ("README.md", "docs/answers.md", "docs/own.md", "docs/settings.md")
 README = "\n".join((paths.ROOT / name).read_text() for name in DOCUMENTS)
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 BLOCKS = [block for language, block in FENCED if not language]  # of the shell
@@ -138,7 +138,7 @@ def _shown(value: float, decimals: int) -> str:
 
 FINDING = re.compile(
     r"\[(?P<verdict>yes|no|undecided|underpowered|manipulation check failed)[^\]]*\]"
-    r"\(outputs/reports/(?P<profile>[\w-]+)/(?P<page>[^)]+)\.ipynb\)"
+    r"\((?:\.\./)?outputs/reports/(?P<profile>[\w-]+)/(?P<page>[^)]+)\.ipynb\)"
     r": (?P<value>−?[\d.]+)(?: epochs)? \((?P<low>−?[\d.]+) to (?P<high>−?[\d.]+)\)"
 )
 WORDS = {
@@ -170,12 +170,12 @@ def test_a_finding_is_a_claim_of_its_report(finding: re.Match[str]) -> None:
 
 
 def test_each_verdict_of_the_table_has_its_number() -> None:
-    links = re.findall(r"\]\(outputs/reports/[^)]+\.ipynb\)", README)
+    links = re.findall(r"\]\((?:\.\./)?outputs/reports/[^)]+\.ipynb\)", README)
     assert len(links) == len(FINDINGS) > 50
 
 
 def test_pooled_draws_are_those_of_their_document() -> None:
-    pooled = re.findall(r"draws\]\(docs/draws.md\): \w+, (\S+) \((\S+) to (\S+?)\)", README)
+    pooled = re.findall(r"draws\]\((?:docs/)?draws.md\): \w+, (\S+) \((\S+) to (\S+?)\)", README)
     document = (paths.ROOT / "docs/draws.md").read_text().replace("0.", ".")
     assert pooled
     for value, low, high in pooled:
