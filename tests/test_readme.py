@@ -174,6 +174,12 @@ def test_each_verdict_of_the_table_has_its_number() -> None:
     assert len(links) == len(FINDINGS) > 50
 
 
+def test_the_count_of_printed_numbers_is_that_of_their_table() -> None:
+    table = (paths.ROOT / "docs/printed_numbers.md").read_text()
+    (count,) = re.findall(r"^(\d+ of \d+ numbers) of the papers lie", table, re.MULTILINE)
+    assert f"{count} lie in our intervals" in README
+
+
 def test_pooled_draws_are_those_of_their_document() -> None:
     pooled = re.findall(r"draws\]\((?:docs/)?draws.md\): \w+, (\S+) \((\S+) to (\S+?)\)", README)
     document = (paths.ROOT / "docs/draws.md").read_text().replace("0.", ".")
