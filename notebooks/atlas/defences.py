@@ -22,8 +22,8 @@
 #
 # 1. *Early stopping* of ordinary training, at matched AUC (decides all answers).
 # 2. *The same steps without a defence*: networks that are rewound, pruned, or pruned in rounds.
-# 3. *Another seed*: SELENA and augmentation gained most on the pilot seed of `quick`. The claims are
-#    judged on another seed.
+# 3. *Another seed*: SELENA and augmentation gained most on the pilot seed of `quick`. The claims
+#    are judged on another seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -258,10 +258,10 @@ report.table(
 # Right of 0 the method is more accurate than early stopping at matched AUC; left of 0 early
 # stopping is the better defence. The title counts intervals above 0; the claims on single defences
 # ask for a gain of at least .01. The *possible bias* is the largest gain of early stopping over
-# itself (see Robustness). A value is the mean over the strengths at which a method is used. A method is
-# missing if, at one strength, it leaks more than every epoch of ordinary training. DP-SGD needs
-# GroupNorm, so it is compared with early stopping of networks with GroupNorm. The intervals are not
-# corrected for multiple comparisons.
+# itself (see Robustness). A value is the mean over the strengths at which a method is used. A
+# method is missing if, at one strength, it leaks more than every epoch of ordinary training. DP-SGD
+# needs GroupNorm, so it is compared with early stopping of networks with GroupNorm. The intervals
+# are not corrected for multiple comparisons.
 
 # %%
 # the last point of early stopping has the same number of epochs as the defences that retrain
@@ -453,17 +453,20 @@ report.table(
 # %% [markdown]
 # **Limits.** Networks are small. Checkpoints of early stopping still have a high learning rate: a
 # whole training of fewer epochs would be a stronger control. The possible bias compares checkpoints
-# with checkpoints, so it does not contain this handicap; it is the largest of all epochs, and smaller
-# near the AUC of some methods. In `quick`, strengths were chosen on the pilot seed so that test
-# accuracy stays within about ten points of ordinary training; other profiles have published
-# strengths, or those of `quick` and `desk`. Over six draws of `quick` (`docs/draws.md`), SELENA and
-# augmentation gain more than .01; the papers' own defences gain .013, less than the possible bias.
-# No claim is about HAMP inside CWRF or CCL inside CWRF: on the pilot seed of `quick` both leaked more
-# than every epoch of ordinary training. Ordinary training has no augmentation, and attacks do not
-# query augmented images. Adv-Reg, ADV and the score of CWRF also see samples outside the pool. Pruned
-# networks without a defence leak more than those with one, so they are compared with later epochs. An
-# earlier report of `desk-cpu`, on 2,000 samples of Fashion-MNIST, had a gain of the papers' own
-# defences of .009 (CI .002 to .016), and of .005 (−.004 to .014) without SELENA inside PPTP.
+# with checkpoints, so it does not contain this handicap. Ordinary training has no augmentation, and
+# attacks do not query augmented images. Adv-Reg, ADV and the score of CWRF also see samples outside
+# the pool. Pruned networks without a defence leak more than with PPB, so they are compared with
+# later epochs.
+#
+# **Other runs.** Over six draws of `quick` (`docs/draws.md`), SELENA and augmentation gain more
+# than .01; the papers' own defences gain .013, less than the possible bias. An earlier report of
+# `desk-cpu`, on 2,000 samples of Fashion-MNIST, had a gain of the papers' own defences of .009 (CI
+# .002 to .016), and of .005 (−.004 to .014) without SELENA inside PPTP.
+#
+# **Strengths.** In `quick`, strengths were chosen on the pilot seed so that test accuracy stays
+# within about ten points of ordinary training; other profiles have published strengths, or those of
+# `quick` and `desk`. No claim is about HAMP inside CWRF or CCL inside CWRF: on the pilot seed of
+# `quick` both leaked more than every epoch of ordinary training.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -308,13 +308,14 @@ def results_table(reports_folder: Path) -> str:
         if entry["claims"] and "+" not in entry["profile"]
     ]
     groups = groupby(_questions(entries_shown), _group)
-    return drawn(
+    text = drawn(
         "results.md",
         groups={name: list(each) for name, each in groups},
         profiles=list(dict.fromkeys(entry["profile"] for entry in entries_shown)),
         **LEGEND,
         **WORDS,
     )
+    return text.rstrip()
 
 
 def refresh(document: Path, table: str) -> None:
