@@ -33,8 +33,8 @@ from leak_atlas.recipe import Recipe, Step
 from leak_atlas.recipe.core import fields_of
 
 # Plants by number. Odd ones turn the effects of the even one before around, up to `LINE`.
-PLANTS = range(139)
-LEVEL = range(24, 139)  # one level for all parts of a network, so that one is louder in each
+PLANTS = range(141)
+LEVEL = range(24, 141)  # one level for all parts of a network, so that one is louder in each
 CLASSES = range(24, 40)  # classes differ
 ALIKE = range(40, 56)  # ways hardly differ, or are of two kinds that are equal inside
 LINE = range(56, 80)  # more accurate where they leak more; the same samples are exposed
@@ -43,11 +43,13 @@ BEGUN = range(64, 71)  # with a permutation null: nothing before training, then 
 TENTH = range(74, 76)  # a tenth of the samples alone is exposed
 EASE = range(76, 105)  # easy samples for one kind of attack, exposed ones for the other
 AMID = range(80, 105)  # what freezes a part lies amid the others
-UPPER_END = range(105, 139)  # `LINE` again, with ordinary training at its upper end
+UPPER_END = range(105, 141)  # `LINE` again, with ordinary training at its upper end
 REMEMBERED = range(131, 139)  # samples differ in features and attacks, stages in scores
 RISING = range(133, 139)  # the remembered are exposed before the rest, or after it
 NOT_HARD = range(135, 139)  # what is remembered is not what is hard
 BETTER = 138  # rewinding before pruning helps, and so does pruning the largest scores
+SHORTER = 140  # ordinary training of fewer epochs leaks least and is accurate
+FEW = 6  # epochs
 
 NOISE = 0.002  # of one model around its way
 OWN = (1.0, 0.15, 0.01)
@@ -290,6 +292,8 @@ class Planted:
                 return 0.7
             if getattr(getattr(of, "parent", None), "largest", False):
                 return {"TEST": 0.7, "leak": 0.6}.get(what, effect)
+        if self.number == SHORTER and _ordinary(of) and of.schedule.epochs < FEW:
+            return {"TEST": 0.9, "leak": 0.3}.get(what, effect)
         if _ordinary(of):
             return LINED.get(what, 0.65)
         return 1.3 - effect if self.number % 2 and what == "leak" else effect
