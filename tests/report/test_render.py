@@ -324,7 +324,8 @@ def test_a_report_of_an_earlier_notebook_is_marked_on_its_page_and_in_the_index(
         nbformat.write(node, run / f"{name}.ipynb")
         source = sources / f"{name}.py"
         source.parent.mkdir(parents=True)
-        cells = ["# %% [markdown]\n# # Which?", "# %%\nclaims", "# %%\nepochs = 3", f"# %%\n{last}"]
+        given = '# %% tags=["parameters"]\nepochs = 3'
+        cells = ["# %% [markdown]\n# # Which?", "# %%\nclaims", given, f"# %%\n{last}"]
         source.write_text("\n\n".join(cells))
     contents.publish(run, paths.reports())
     assert main(["site"]) == 0
@@ -334,6 +335,26 @@ def test_a_report_of_an_earlier_notebook_is_marked_on_its_page_and_in_the_index(
     for index in (place / "index.html", paths.reports() / "quick/index.md"):
         *_, before, after = index.read_text().split(mark)
         assert "time/plane" in before[before.index("layers/fig01") :] and "Fig. 1" in after
+
+
+@pytest.mark.parametrize(
+    ("parameters", "earlier"),
+    [
+        ("epochs = 4\nwidth = 8", False),  # the run injected its own epochs
+        ("epochs = 3\nwidth = 16", True),
+        ("epochs = 3", True),
+        ("epochs = 3\nwidth = 8\nlr = 0.1", True),
+    ],
+)
+def test_a_report_is_earlier_if_its_notebook_would_run_with_other_values(
+    parameters, earlier, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path)
+    node = nbformat.v4.new_notebook()
+    for tag, source in (("parameters", "epochs = 3\nwidth = 8"), (INJECTED, "epochs = 9")):
+        node.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": [tag]}))
+    (tmp_path / "page.py").write_text(f'# %% tags=["parameters"]\n{parameters}\n')
+    assert render.earlier(node, "page") is earlier
 
 
 @pytest.mark.parametrize(

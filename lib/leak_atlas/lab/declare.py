@@ -63,7 +63,7 @@ class Notebook:
             why = f"needs exactly one cell tagged 'parameters', it has {len(cells)}"
             raise BadInput(f"{self.path} {why}")
         try:
-            return dict(_assigned(cells[0].source))
+            return dict(assigned(cells[0].source))
         except (ValueError, SyntaxError) as error:
             why = f"the parameters cell takes one 'name = literal' a line: {error}"
             raise BadInput(f"{self.path}: {why}") from error
@@ -74,8 +74,10 @@ def _is_parameters(cell: Any) -> bool:
 
 
 @cache
-def _assigned(source: str) -> Given:
-    """The names and values of a parameters cell; asked for many times."""
+def assigned(source: str) -> Given:
+    """The names and values of a parameters cell; asked for many times. Raises ValueError on a line
+    that is no assignment of a literal, or gives a name twice.
+    """
     values: Given = {}
     for line in ast.parse(source).body:
         match line:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from leak_atlas.engine import files, paths
+from leak_atlas.lab.declare import assigned
 from leak_atlas.report import ledger, live, summary
 from leak_atlas.report.markup import PAGE
 from leak_atlas.report.papers import paper_of
@@ -131,22 +132,35 @@ EARLIER = "made by an earlier version of its notebook"
 
 
 def earlier(report: NotebookNode, name: str) -> bool:
-    """Whether the code of a report differs from that of its notebook in `notebooks/`, if it has
-    one.
+    """Whether a report's code or parameters differ from those that its notebook in `notebooks/`, if
+    it has one, would run with now.
 
-    Layout, comments and the values that a run injects do not count.
+    Layout, comments and the values that a run injects do not count, nor the defaults in their
+    place.
     """
     import jupytext
 
     source = paths.NOTEBOOKS / f"{name}.py"
-    return source.exists() and _code(report) != _code(jupytext.read(source, fmt="py:percent"))
+    if not source.exists():
+        return False
+    notebook = jupytext.read(source, fmt="py:percent")
+    injected = _given(report, INJECTED)
+    then = _given(report, "parameters") | injected
+    now = _given(notebook, "parameters") | injected
+    return then != now or _code(report) != _code(notebook)
 
 
 def _code(notebook: NotebookNode) -> list[str]:
-    """The code of each cell in one layout."""
+    """The code of each cell in one layout, without parameters."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    own = [cell for cell in cells if INJECTED not in cell.metadata.get("tags", [])]
+    own = [cell for cell in cells if not SUMMARIES.keys() & cell.metadata.get("tags", [])]
     return [_laid_out(cell.source) for cell in own]
+
+
+def _given(notebook: NotebookNode, tag: str) -> dict[str, Any]:
+    """The values that the cells with a tag assign."""
+    cells = [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
+    return assigned("\n".join(cell.source for cell in cells))
 
 
 def _laid_out(source: str) -> str:
