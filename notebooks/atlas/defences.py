@@ -451,12 +451,12 @@ report.table(
 )
 
 # %% [markdown]
-# **Limits.** Networks are small. Checkpoints of early stopping still have a high learning rate: a
-# whole training of fewer epochs would be a stronger control. The possible bias compares checkpoints
-# with checkpoints, so it does not contain this handicap. Ordinary training has no augmentation, and
-# attacks do not query augmented images. Adv-Reg, ADV and the score of CWRF also see samples outside
-# the pool. Pruned networks without a defence leak more than with PPB, so they are compared with
-# later epochs.
+# **Limits.** Networks are small. At a checkpoint, the learning rate has not yet fallen to 0: a whole
+# training of fewer epochs is a stronger control, and the page `shorter_training` compares some
+# defences with it. The possible bias compares checkpoints with checkpoints, so it does not contain
+# this handicap. Ordinary training has no augmentation, and attacks do not query augmented images.
+# Adv-Reg, ADV and the score of CWRF also see samples outside the pool. Pruned networks without a
+# defence leak more than with PPB, so they are compared with later epochs.
 #
 # **Other runs.** Over six draws of `quick` (`docs/draws.md`), SELENA and augmentation gain more
 # than .01; the papers' own defences gain .013, less than the possible bias. An earlier report of

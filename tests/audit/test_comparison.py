@@ -277,6 +277,21 @@ def test_variants_are_compared_with_a_line_at_their_own_auc(
     assert matched.n == 1
 
 
+def test_lines_are_compared_at_the_auc_of_variants() -> None:
+    raised = {"early": [0.8], "late": [1.0], "on": [0.65], "above": [0.75]}
+    lines = POINTS.accuracies | {("raised", name): acc for name, acc in raised.items()}
+    attacks = dict(POINTS.attacks)
+    attacks |= {(("raised", name), "LiRA"): POINTS.attacks[name, "LiRA"] for name in raised}
+    both = Comparison(lines, attacks)
+    line = [("raised", "early"), ("raised", "late")]
+    at = ["on", "above"]
+    gained = both.between_lines(line, ["early", "late"], "LiRA", at)
+    over = [both.at_matched_auc(at, each, "LiRA").value for each in (["early", "late"], line)]
+    assert gained.value == pytest.approx(over[0] - over[1])
+    assert not gained.reason
+    assert "beyond" in both.between_lines(line, ["early", "late"], "LiRA", ["beyond"]).reason
+
+
 def test_something_else_than_accuracy_is_compared_at_matched_auc() -> None:
     heights = {"early": [0.0], "late": [1.0], "on": [0.25]}
     matched = POINTS.at_matched_auc("on", ["early", "late"], "LiRA", heights=heights)
@@ -331,6 +346,9 @@ def test_epochs_gain_nothing_over_each_other() -> None:
         "A", ["epoch 3", "epoch 4", "dense"]
     )
     assert [row["network stopped early"] for row in some] == ["epoch 3", "epoch 4"]
+    line = ["epoch 1", "epoch 3", "dense"]
+    own = on_a_curve(np.random.default_rng(2), 0.5, noise=0.01).placebo("A", line=line)
+    assert [row["network"] for row in own] == ["epoch 3"]
     bent = on_a_curve(np.random.default_rng(2), 0.5, bent=True, noise=0.001).placebo("A")
     assert bent[0][PLACEBO].low > 0.01, "a chord runs below its curve"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -432,32 +432,71 @@ class Comparison:
             first, *second = [points.above(joined, chosen) for points in compared]
             return first - sum(second)
 
+        return self._matched(gap, attacker, [(side, line) for side in sides], heights)
+
+    def between_lines(
+        self,
+        line: Sequence[Hashable],
+        other: Sequence[Hashable],
+        attacker: str,
+        at: list[Hashable],
+    ) -> Estimate:
+        """Test accuracy of a line minus that of another one, at the AUC of some variants.
+
+        It is what the variants gain over `other` minus what they gain over `line`, each as
+        `at_matched_auc` has it, paired over units. The mean over variants, each at its own AUC.
+        """
+        upper = self._points(line, attacker)
+        lower = self._points(other, attacker)
+        variants = self._points(at, attacker)
+
+        def gap(chosen: IntArray) -> float:
+            return variants.above(lower, chosen) - variants.above(upper, chosen)
+
+        return self._matched(gap, attacker, [(at, line), (at, other)])
+
+    def _matched(
+        self,
+        gap: Callable[[IntArray], float],
+        attacker: str,
+        pairs: Sequence[tuple[Sequence[Hashable], Sequence[Hashable]]],
+        heights: Heights | None = None,
+    ) -> Estimate:
+        """A gap, with its interval over units; `pairs` are the variants and the line of each
+        comparison in it.
+        """
         reasons = []
-        for side, points in zip(sides, compared, strict=True):
+        for side, line in pairs:
+            points = self._points(side, attacker, heights)
+            joined = self._points(line, attacker, heights)
             if points.outside(joined).any():
                 reasons.append(_unmatched(side, attacker, points, joined))
-        every = [*line, *(one for side in sides for one in side)]
+        every = [variant for side, line in pairs for variant in (*line, *side)]
         effect = self._design_effect(attacker, *every)
-        number = joined.areas.shape[1]
-        estimate = jackknife(gap, number, effect, resolved=not reasons)
+        units = joined.areas.shape[1]
+        estimate = jackknife(gap, units, effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
-    def placebo(self, attacker: str, shown: Sequence[Hashable] = ()) -> Rows:
+    def placebo(
+        self, attacker: str, shown: Sequence[Hashable] = (), line: Sequence[Hashable] = ()
+    ) -> Rows:
         """Rows for `report.table`: what `early_stopping` gives for the network's own epochs, each
         compared with the others. `shown`: rows for these epochs alone, such as `stopped_line`.
+        `line`: variants that take the place of the epochs.
 
         The true value is 0, but for the bend of the curve between two epochs: a value above 0 is
         the most by which the comparison can favour a defence there. A value below 0 shows that this
         epoch lies low: it favours a defence at the same AUC, too. The first and the last epoch have
         no epochs on both sides, and are left out. ValueError as `early_stopping`.
         """
-        line = self._epochs(None)
+        column = "network" if line else "network stopped early"
+        line = list(line) or self._epochs(None)
         inner = [epoch for epoch in line[1:-1] if not shown or epoch in shown]
         rows = []
         for epoch in inner:
             others = [one for one in line if one != epoch]
             gain = self.at_matched_auc(epoch, others, attacker)
-            rows.append({"network stopped early": described(epoch), PLACEBO: gain})
+            rows.append({column: described(epoch), PLACEBO: gain})
         return rows
 
     def among(self, samples: IntArray) -> Comparison:
@@ -521,7 +560,7 @@ class Comparison:
         return max(self.design_effects.get((variant, attacker), 1.0) for variant in variants)
 
     def _points(
-        self, variants: Sequence[Hashable], attacker: str, heights: Heights | None
+        self, variants: Sequence[Hashable], attacker: str, heights: Heights | None = None
     ) -> Points:
         areas = self._each(variants, "auc", attacker)
         if heights is None:

@@ -40,14 +40,16 @@ def early_stopping_claim(
     )
 
 
-def bias_note(bias: Estimate, gain: Estimate) -> str:
+def bias_note(
+    bias: Estimate, gain: Estimate, under: str = "early stopping compared with itself"
+) -> str:
     """A note on a gain over early stopping: the possible bias (`audit.possible_bias`), and whether
     it is larger than the gain. None ("") on a loss, which a bias that favours the defence does not
-    explain.
+    explain. `under` names the page's section or table that has the bias.
     """
     if gain.resolved and gain.value <= 0:
         return ""
-    note = listed({"possible bias, under “early stopping compared with itself”": bias})
+    note = listed({f"possible bias, under “{under}”": bias})
     if gain.resolved and gain.value < bias.value:
         note += ", which is larger than the gain"
     return note
