@@ -23,18 +23,20 @@
 # - RelaxLoss inside PPTP: the later stages are rewound and retrained with RelaxLoss;
 # - RelaxLoss inside CWRF: vulnerable weights are rewound and frozen, the others are retrained with
 #   RelaxLoss;
-# - PPB: after pruning, training has a penalty;
-# - RMR of WeMem, in rounds of pruning (not in `desk-cpu`).
+# - PPB: the pruned network is fine-tuned with a penalty that makes sorted outputs alike;
+# - RMR of WeMem: pruning in rounds, where the most memorized members have more weight decay (not in
+#   `desk-cpu`).
 #
-# The attacks are LiRA, RMIA and a threshold on the confidence. The strongest one is chosen for each
-# setting. Its shadow models are the other networks with the same defence, without the one that is
-# trained on the other half of the pool.
+# The attacks are LiRA, RMIA and a threshold on the confidence. For each kind of training, we take
+# the attack with the highest AUC. The shadow models of a network are the other networks with the
+# same training, without the one on the other half of the pool.
 #
 # **Controls.**
 #
-# 1. *The same members and initialisations* for all networks; differences are paired over networks.
-# 2. *A line compared with itself* ("Robustness"): each of its points is compared with the others,
-#    where the true difference is 0.
+# 1. *The same members and initialisation*: the first network has them in every training, and so on;
+#    differences are paired over networks.
+# 2. *A line compared with itself* ("Robustness"): each of its points is compared with the line
+#    through the others. The difference should be 0. The largest one is the *possible bias*.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -156,7 +158,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Test accuracy and AUC of checkpoints and shorter trainings
-# The last point of both lines is ordinary training at its end.
+# At matched AUC, points are compared from left to right. The last point of both lines is ordinary
+# training at its end.
 
 # %%
 checkpoint_line = [*comparison.checkpoints[ordinary], ordinary]
@@ -215,13 +218,15 @@ report.against_paper(
 # %%
 cost = lab.operations(comparison.results, study.ordinary)  # of one network's training
 rows = []
-for variant, networks in (shorter | defences).items():
+for variant, networks in ({ordinary: study.ordinary} | shorter | defences).items():
     attack = comparison.strongest(variant)
     row = {"network (strongest attack)": f"{audit.described(variant)} ({attack})"}
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     row["AUC"] = comparison.estimate(variant, "strongest attack")
-    row["accuracy minus checkpoints"] = over_checkpoints(variant)
+    row["accuracy minus checkpoints"] = row["accuracy minus shorter trainings"] = None
+    if variant != ordinary:
+        row["accuracy minus checkpoints"] = over_checkpoints(variant)
     if variant in defences:
         row["accuracy minus shorter trainings"] = over_shorter(variant)
     row["training cost"] = f"{lab.operations(comparison.results, networks) / cost:.2f}"
@@ -245,7 +250,7 @@ for attack in comparison.attackers:
     row["defences minus shorter trainings"] = comparison.at_matched_auc(
         [*defences], shorter_line, attack
     )
-    row["the two gains' difference"] = comparison.between_lines(
+    row["gain over checkpoints minus gain over shorter trainings"] = comparison.between_lines(
         shorter_line, checkpoint_line, attack, at=[*defences]
     )
     rows.append(row)
@@ -253,7 +258,7 @@ report.table(
     rows,
     caption="Test accuracy at matched AUC of each attack. First column: mean over lengths, at their "
     "AUCs; the others: mean over the defences, at theirs",
-    fold="The same numbers under each attack",
+    fold="The same comparisons by attack",
 )
 
 # %% [markdown]
@@ -299,9 +304,10 @@ report.judge(
 # %% [markdown]
 # ## Robustness: each line compared with itself
 # Each point of a line takes the place of a defence, and is compared with the line through the
-# others. The true difference is 0, but for the bend of the line. A value above 0 shows by how much
-# the comparison can favour a network at this AUC. A value below 0 shows that this point lies low,
-# which favours a network at the same AUC, too.
+# others. On a straight line the difference is 0. A value above 0 shows by how much a straight
+# segment can favour a network near this AUC; a defence that lies closer to a point of the line is
+# favoured by less. A value below 0 shows that the point itself lies below the line through the
+# others; this, too, favours a network at its AUC.
 
 # %%
 report.table(placebo, fold="Early stopping compared with itself")
@@ -318,8 +324,10 @@ report.table(shorter_placebo, fold="Shorter trainings compared with themselves")
 # - *`quick`.* The defences are networks of `defences`: their gains over checkpoints were known, only
 #   the shorter trainings are new. RMR gains no more over checkpoints than pruning in rounds without
 #   it (page `defences`).
-# - *Intervals.* An interval has the largest factor for dependent networks on either line: that of
-#   LiRA, at the end of ordinary training. The factor of RMIA alone would give a narrower one.
+# - *Intervals.* Networks serve each other as shadow models, so intervals are widened by a factor:
+#   the largest one on either line, that of LiRA at the end of ordinary training. By RMIA alone they
+#   are narrower. By the confidence alone, the defences of `desk-cpu` are more accurate than shorter
+#   trainings (table by attack).
 # - *Cost.* All checkpoints come from one training. Each shorter training is a training of its own.
 
 # %%
