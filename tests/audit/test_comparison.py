@@ -358,7 +358,7 @@ def test_the_possible_bias_is_the_row_with_the_largest_resolved_value() -> None:
     outside = Estimate(0.2, 0.1, 0.3, 5, resolved=False)
     assert audit.possible_bias([{PLACEBO: one} for one in (small, outside, large)]) == large
     assert audit.possible_bias([{PLACEBO: outside}]) == outside
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="three points"):
         audit.possible_bias([])
 
 

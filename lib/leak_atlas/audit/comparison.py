@@ -594,6 +594,8 @@ def possible_bias(placebo: Rows) -> Estimate:
     Unresolved rows are used only if no row is resolved. ValueError on no rows.
     """
     gains = [row[PLACEBO] for row in placebo]
+    if not gains:
+        raise ValueError("the possible bias needs a line of three points or more")
     known = [gain for gain in gains if gain.resolved]
     return max(known or gains, key=attrgetter("value"))
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from leak_atlas.engine import files, paths
-from leak_atlas.lab.declare import assigned
 from leak_atlas.report import ledger, live, summary
 from leak_atlas.report.markup import PAGE
 from leak_atlas.report.papers import paper_of
@@ -159,6 +158,8 @@ def _code(notebook: NotebookNode) -> list[str]:
 
 def _given(notebook: NotebookNode, tag: str) -> dict[str, Any]:
     """The values that the cells with a tag assign."""
+    from leak_atlas.lab.declare import assigned
+
     cells = [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
     return assigned("\n".join(cell.source for cell in cells))
 
