@@ -14,18 +14,19 @@
 # CWRF" (section 5.2).
 #
 # **Setup.** CWRF trains a network with cross-entropy. It rewinds and freezes the 5 % of its weights
-# with the highest *vulnerability*: |gradient × weight|, summed over updates that fit members and
-# forget non-members. It retrains the other weights with a defence. RelaxLoss keeps the loss near a
-# target. HAMP trains on soft labels of high entropy and rewards outputs of high entropy; as in the
-# paper, its test-time part is left out. *From scratch*: one training with the defence, for the
-# same number of epochs as the undefended network. We say that a network *converges* if it reaches
-# 80 % of the undefended test accuracy. The attacks are LiRA and RMIA. Shadow models go through the
-# same trainings as their target.
+# with the highest *vulnerability*: |gradient × weight|, summed over updates that lower the members'
+# loss and, on other samples, make the outputs more similar to those of the untrained network. It
+# retrains the other weights with a defence. RelaxLoss keeps the loss near a target. HAMP trains on
+# soft labels of high entropy and rewards outputs of high entropy; as in the paper, its test-time
+# part is left out. *From scratch*: one training with the defence, for the same number of epochs as
+# the undefended network. We say that a network *converges* if it reaches 80 % of the undefended
+# test accuracy. The attacks are LiRA and RMIA. Shadow models go through the same trainings as their
+# target.
 #
 # **Controls.**
 #
-# 1. *The outputs' entropy*: HAMP should raise it towards that of its labels, or above (table's
-#    caption). An untrained network has a high entropy, too: read it with the member accuracy.
+# 1. *The outputs' entropy*: HAMP should raise it to that of its labels or higher (table's caption).
+#    An untrained network also has a high entropy, so the member accuracy must be high, too.
 # 2. *Nothing rewound*: after ordinary training, each defence retrains all weights, for the same
 #    number of epochs as inside CWRF.
 # 3. *Early stopping*: a network is compared with ordinary training, stopped where LiRA has the same
@@ -313,15 +314,18 @@ report.judge(
 # **Limits.**
 #
 # - *Convergence.* The paper does not say when a network has converged. `quick` has ten classes and
-#   HAMP's published strength for ten classes: its convergence is no evidence about CIFAR-100.
-#   `desk-cpu` has a half of CIFAR-100 that is not public (`-p data=cifar100` takes the whole),
-#   width 16 instead of 64, and three IN and three OUT shadow models.
+#   HAMP's published strength for ten classes: that HAMP converges there is no evidence about
+#   CIFAR-100. `desk-cpu` has width 16 instead of 64, and three IN and three OUT shadow models.
+# - *Data.* `desk-cpu` has a half of CIFAR-100 that is not public (`-p data=cifar100` takes the
+#   whole). Some images are in two splits (provenance).
 # - *HAMP's loss.* The authors' code divides the divergence from the soft labels by the number of
-#   classes. We do not, and multiply the weight to match. Under Adam this changes only weight decay
-#   (and epsilon), which would be as many times as strong relative to the loss. We guess that the
+#   classes. We do not divide it; we multiply the weight of the entropy by the number of classes, so
+#   that both terms keep their ratio. With Adam, the division would change nothing but weight decay
+#   and epsilon: both would be stronger by a factor equal to the number of classes. We guess that the
 #   paper's networks did not converge because of that; this page does not test it.
 # - *The paper's condition.* It expects a gain "only when the approaches can be effective against
-#   MIAs" (5.2): see the AUC in the first note.
+#   MIAs" (5.2). The first note compares the AUC of HAMP from scratch with that of no defence: above
+#   0, HAMP does not protect against LiRA.
 # - *Spread.* A smaller spread at a lower accuracy is no evidence of stability. Networks differ in
 #   members, initialisation and order.
 # - *Other weights.* No control rewinds random weights; `tab03_cifar10` has one.
