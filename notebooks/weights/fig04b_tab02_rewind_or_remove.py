@@ -12,13 +12,14 @@
 # **The paper.** Fang & Kim (2026), section 4.4: removing vulnerable weights "leads to unrecoverable
 # accuracy crash for the model, unlike the cases of A2 & A3".
 #
-# **Setup.** The *vulnerability* of a weight is the sum of |gradient × weight| over some further updates
-# of a trained network. They lower the members' loss and, on other samples, make the outputs more
-# similar to those of the untrained network. The share *r* of weights with the highest vulnerability is chosen in a trained network.
-# *A1* removes these weights and trains the others. *A2* rewinds them to their initial values and
-# trains them alone. *A3*, which is CWRF, rewinds them, freezes them and trains the others. A1, A2,
-# A3 and their shadow models train with the defence RelaxLoss. *Norm weights* are those of
-# normalisation layers. The *loss gap* is the loss on test samples minus that on members.
+# **Setup.** The *vulnerability* of a weight is the sum of |gradient × weight| over some further
+# updates of a trained network. They lower the members' loss and, on other samples, make the outputs
+# more similar to those of the untrained network. In the trained network, the share *r* of weights
+# with the highest vulnerability is chosen. *A1* removes these weights and trains the others. *A2*
+# rewinds them to their initial values and trains them alone. *A3*, which is CWRF, rewinds them,
+# freezes them and trains the others. A1, A2, A3 and their shadow models train with the defence
+# RelaxLoss. *Norm weights* are those of normalisation layers. The *loss gap* is the loss on test
+# samples minus that on members.
 #
 # **Controls.**
 #

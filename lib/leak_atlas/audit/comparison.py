@@ -42,10 +42,11 @@ FINDS = 0.53  # least attack accuracy of an attack that finds members; a guess h
 
 @dataclass(frozen=True)
 class Points:
-    """Points in the plane of AUC and another number: `areas` and `heights`, `(points, n)`, a column
-    a unit.
+    """Points in the plane of AUC and another number, one for each of some `variants`: `areas` and
+    `heights`, `(points, n)`, a column a unit.
     """
 
+    variants: Sequence[Hashable]
     areas: FloatArray
     heights: FloatArray
 
@@ -432,7 +433,7 @@ class Comparison:
             first, *second = [points.above(joined, chosen) for points in compared]
             return first - sum(second)
 
-        return self._matched(gap, attacker, [(side, line) for side in sides], heights)
+        return self._matched(gap, attacker, [(points, joined) for points in compared])
 
     def between_lines(
         self,
@@ -453,27 +454,24 @@ class Comparison:
         def gap(chosen: IntArray) -> float:
             return variants.above(lower, chosen) - variants.above(upper, chosen)
 
-        return self._matched(gap, attacker, [(at, line), (at, other)])
+        return self._matched(gap, attacker, [(variants, upper), (variants, lower)])
 
     def _matched(
         self,
         gap: Callable[[IntArray], float],
         attacker: str,
-        pairs: Sequence[tuple[Sequence[Hashable], Sequence[Hashable]]],
-        heights: Heights | None = None,
+        pairs: Sequence[tuple[Points, Points]],
     ) -> Estimate:
         """A gap, with its interval over units; `pairs` are the variants and the line of each
         comparison in it.
         """
         reasons = []
-        for side, line in pairs:
-            points = self._points(side, attacker, heights)
-            joined = self._points(line, attacker, heights)
-            if points.outside(joined).any():
-                reasons.append(_unmatched(side, attacker, points, joined))
-        every = [variant for side, line in pairs for variant in (*line, *side)]
+        for points, line in pairs:
+            if points.outside(line).any():
+                reasons.append(_unmatched(attacker, points, line))
+        every = [one for points, line in pairs for one in (*line.variants, *points.variants)]
         effect = self._design_effect(attacker, *every)
-        units = joined.areas.shape[1]
+        units = line.areas.shape[1]
         estimate = jackknife(gap, units, effect, resolved=not reasons)
         return replace(estimate, reason="; ".join(reasons))
 
@@ -564,9 +562,9 @@ class Comparison:
     ) -> Points:
         areas = self._each(variants, "auc", attacker)
         if heights is None:
-            return Points(areas, self._each(variants, "test accuracy"))
+            return Points(variants, areas, self._each(variants, "test accuracy"))
         given = [heights[variant] for variant in variants]
-        return Points(areas, np.array(given, np.float64))
+        return Points(variants, areas, np.array(given, np.float64))
 
     def _epochs(self, network: Hashable) -> list[Hashable]:
         """The checkpoints of a network (None: of the only one that has some), and its end."""
@@ -634,10 +632,11 @@ def _listed(item: Any) -> list[Any]:
     return item if isinstance(item, list) else [item]
 
 
-def _unmatched(side: Sequence[Hashable], attacker: str, points: Points, line: Points) -> str:
+def _unmatched(attacker: str, points: Points, line: Points) -> str:
     """Why variants cannot be compared with a line at matched AUC."""
     beyond = points.outside(line)
-    names = " and ".join(described(one) for one, out in zip(side, beyond, strict=True) if out)
+    outside = [one for one, out in zip(points.variants, beyond, strict=True) if out]
+    names = " and ".join(described(one) for one in outside)
     areas = " and ".join(f"{area:.3f}" for area in points.mean_areas[beyond])
     first = line.mean_areas.min()
     last = line.mean_areas.max()
