@@ -304,8 +304,8 @@ report.against_paper(
     "network",
     source="paper, CIFAR-10",
     xlabel="loss on test samples minus loss on members, nats",
-    title=f"At r = {percent(judged)}, CWRF's loss gap is {than_a2} than with A2, "
-    f"{than_scratch} than from scratch",
+    title=f"At r = {percent(judged)}, CWRF's loss gap is {than_a2} than with A2 "
+    f"and {than_scratch} than from scratch",
 )
 
 # %%
