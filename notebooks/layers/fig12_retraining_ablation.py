@@ -15,8 +15,8 @@
 # **Setup.** A network is trained with cross-entropy. Then a part of it is retrained with the
 # defence RelaxLoss, which keeps the loss near a target. This part is the last layer, fine-tuned or
 # *rewound* (first set back to its initial weights); or it is the *risky stages*, always rewound:
-# stage 4 and the last layer. In the paper, the features of risky stages reveal which samples a
-# network has seen. Earlier layers are frozen. Risky stages are retrained for few epochs, like the
+# the stages from `risky_from` on, and the last layer. In the paper, the features of risky stages
+# reveal which samples a network has seen. Earlier layers are frozen. Risky stages are retrained for few epochs, like the
 # last layer, or for the epochs of ordinary training. A claim without a number of epochs means few.
 # Shadow models go through the same steps. *Matched AUC* means that test accuracies are compared
 # where an attack has the same AUC.
