@@ -1,10 +1,11 @@
 """Builds the embedded files from their sources, the same bytes every time.
 
-    python -m bench.make_embedded --fashion DIR --wordnet DIR
+    python -m bench.make_embedded --fashion DIR --wordnet DIR --listed NAME
 
 `--fashion` holds Fashion-MNIST's four idx files (plain or .gz), `--wordnet` holds WordNet 3.0's
 `data.noun` and `lexnames` (or only `data.noun`). Debian's packages dataset-fashion-mnist and
-wordnet-base carry both.
+wordnet-base carry both. `--listed` names a prepared set that is a part of another one: the file lists
+its samples.
 
 Nothing is drawn at random from either source: the first so many samples of each class are taken, in
 the source's order, after exact duplicates have been dropped (the first occurrence stays; a test
@@ -23,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from leak_atlas.data.formats import idx_array
-from leak_atlas.data.readers import EMBEDDED
+from leak_atlas.data.formats import idx_array, sample_digests
+from leak_atlas.data.readers import EMBEDDED, load
 
 FASHION = {"train": 600, "test": 200}  # images of each class
 GLOSSES = {"train": 1200, "test": 300}  # glosses of each class
@@ -155,6 +156,7 @@ def make() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--fashion", type=Path, help="folder with Fashion-MNIST's four idx files")
     parser.add_argument("--wordnet", type=Path, help="folder with WordNet 3.0's data.noun")
+    parser.add_argument("--listed", help="a prepared set that is a part of another one")
     options = parser.parse_args()
     if options.fashion:
         (EMBEDDED / "fashion-mnist-small.npz").write_bytes(pack(fashion(options.fashion)))
@@ -162,6 +164,9 @@ def make() -> None:
         (EMBEDDED / "wordnet-glosses.tsv").write_text(
             glosses(options.wordnet), "ascii", newline="\n"
         )
+    if options.listed:
+        samples = load(options.listed)
+        np.save(EMBEDDED / f"{options.listed}.npy", sample_digests(samples.x, samples.labels))
 
 
 if __name__ == "__main__":

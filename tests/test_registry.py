@@ -24,7 +24,7 @@ def test_facts_fit_each_other(entry: Entry) -> None:
     assert len(entry.digest) == 64
     assert {len(file.digest) for file in entry.files} == {64 if entry.embedded else 32}
     assert all(len(file.digest) == 32 and file.url.startswith("http") for file in entry.downloads)
-    assert entry.embedded or entry.folders
+    assert entry.embedded or entry.part_of or entry.folders
 
 
 @pytest.mark.parametrize(

@@ -316,8 +316,7 @@ report.judge(
 # - *Convergence.* The paper does not say when a network has converged. `quick` has ten classes and
 #   HAMP's published strength for ten classes: that HAMP converges there is no evidence about
 #   CIFAR-100. `desk-cpu` has width 16 instead of 64, and three IN and three OUT shadow models.
-# - *Data.* `desk-cpu` has a half of CIFAR-100 that is not public (`-p data=cifar100` takes the
-#   whole). Some images are in two splits (provenance).
+# - *Data.* `desk-cpu` has a half of CIFAR-100. Some images are in two splits (provenance).
 # - *HAMP's loss.* The authors' code divides the divergence from the soft labels by the number of
 #   classes. We do not divide it; we multiply the weight of the entropy by the number of classes, so
 #   that both terms keep their ratio. With Adam, the division would change nothing but weight decay

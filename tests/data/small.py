@@ -220,7 +220,6 @@ SOURCES: dict[str, Callable[[], Source]] = {
     "tinyimagenet": tiny,
     "chmnist": kather,
     "location30": location,
-    "cifar100-half": lambda: halves(32, 100),
     "tinyimagenet32-half": lambda: halves(32, 200),
 }
 

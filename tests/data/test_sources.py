@@ -8,6 +8,7 @@ import pickle
 import tarfile
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,14 @@ from bench.vision import torchvision
 
 from leak_atlas import BadInput
 from leak_atlas.__main__ import main
-from leak_atlas.data import own, readers
+from leak_atlas.data import formats, own, readers
 from leak_atlas.data.formats import ANNOTATIONS
 from leak_atlas.recipe import registry
 from tests.data.small import ROWS, SOURCES, WNIDS, Small, encoded, rows, serve
 
 ARCHIVES = ("cifar10", "cifar100", "cinic10", "dbpedia14", "tinyimagenet", "chmnist")
 OF_TORCHVISION = ("fashion-mnist", "mnist", "cifar10", "cifar100", "svhn")
-BROUGHT = ("location30", "cifar100-half", "tinyimagenet32-half")
+BROUGHT = ("location30", "tinyimagenet32-half")
 FETCHED = tuple(name for name in SOURCES if name not in BROUGHT)
 
 
@@ -195,7 +196,7 @@ HARM = [  # (set, file, what it becomes (None: it is missing), what the refusal 
     ("dbpedia14", "test.csv", None, "cannot be read .*test.csv"),
     ("dbpedia14", "train.csv", rows(ROWS[:8]), FEWER),
     ("location30", "bangkok", b"1,0,1\n2,1,0\n", "the MD5 of bangkok is"),
-    ("cifar100-half", "x_test.npy", npy(BLACK / 255), "cannot be read .*float64"),
+    ("tinyimagenet32-half", "x_test.npy", npy(BLACK / 255), "cannot be read .*float64"),
 ]
 
 
@@ -251,7 +252,7 @@ def test_location_is_one_set_whatever_its_order(small: Small, quoted: bool) -> N
     small.check()
 
 
-@sets("cifar100-half")
+@sets("tinyimagenet32-half")
 @pytest.mark.parametrize("kind", [np.uint8, ">i8"])
 def test_values_are_pinned_not_how_a_file_stores_them(small: Small, kind: Any) -> None:
     small.files["x_train.npy"] = npy(small.source.x[:100].reshape(100, -1))
@@ -259,6 +260,98 @@ def test_values_are_pinned_not_how_a_file_stores_them(small: Small, kind: Any) -
     small.unpack()
     readers.prepare(small.name)
     small.check()
+
+
+# ---------------------------------------------------------------- a part of another set
+
+
+HALF = "cifar100-half"
+TURNED = np.random.default_rng(1).permutation(100)[:50]  # of the whole's train part, in this order
+CHOSEN = np.concatenate([TURNED, [100, 103]])
+
+
+@pytest.fixture
+def half(small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Small:
+    """The small whole set, of which `HALF` has the samples `CHOSEN`."""
+    x, labels = small.source.x, small.source.labels
+    pinned = []
+    for name, values in {
+        "x_train.npy": x[CHOSEN[:50]],
+        "y_train.npy": labels[CHOSEN[:50]],
+        "x_test.npy": x[CHOSEN[50:]],
+        "y_test.npy": labels[CHOSEN[50:]],
+    }.items():
+        pinned.append(registry.File(name, hashlib.md5(values.tobytes()).hexdigest()))
+    entry = replace(registry.find(HALF), files=tuple(pinned), train=50, test=2)
+    monkeypatch.setitem(registry.ENTRIES, HALF, entry)
+    embedded = tmp_path / "embedded"
+    embedded.mkdir()
+    monkeypatch.setattr(readers, "EMBEDDED", embedded)
+    np.save(embedded / f"{HALF}.npy", formats.sample_digests(x[CHOSEN], labels[CHOSEN]))
+    return small
+
+
+@sets("cifar100")
+def test_a_part_is_made_of_the_whole(half: Small) -> None:
+    """The whole is in the user's folder, and prepared too."""
+    half.unpack()
+    assert main(["data", "get", HALF]) == 0
+    half.check()
+    samples = readers.load(HALF)
+    assert np.array_equal(samples.x, half.source.x[CHOSEN])
+    assert np.array_equal(samples.labels, half.source.labels[CHOSEN])
+    assert samples.train == 50
+    assert [path.name for path in registry.folder(HALF).parent.iterdir()] == ["prepared"]
+
+
+@sets("cifar100")
+def test_a_part_fetches_the_whole(half: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = half.served()
+    requests = serve(contents, monkeypatch)
+    with pytest.raises(BadInput, match=f"{HALF} is not there; get it with .* data get {HALF}`, or"):
+        readers.load(HALF)
+    readers.prepare(HALF)
+    readers.load(HALF)
+    assert requests == [*contents]
+
+
+@sets("cifar100")
+def test_a_part_without_its_whole(half: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve({}, monkeypatch)
+    with pytest.raises(
+        BadInput, match=f"cifar100 could not be .*; put cifar-100.* into {half.home}"
+    ):
+        readers.prepare(HALF)
+    assert not [*registry.folder(HALF).parent.iterdir()]
+
+
+@sets("cifar100")
+@pytest.mark.parametrize("damage", ["another sample", "another order", "no list"])
+def test_a_damaged_list_of_a_part(half: Small, damage: str) -> None:
+    half.unpack()
+    path = readers.EMBEDDED / f"{HALF}.npy"
+    listed = np.load(path)
+    if damage == "another sample":
+        np.save(path, listed + np.uint64(1))
+    elif damage == "another order":
+        np.save(path, listed[::-1])
+    else:
+        path.unlink()
+    with pytest.raises(BadInput, match="; reinstall the package"):
+        readers.prepare(HALF)
+    assert not readers.there(HALF)
+
+
+def test_images_with_two_labels_are_two_samples() -> None:
+    x = np.zeros((3, 4, 4, 3), np.uint8)
+    first, second, third = formats.sample_digests(x, np.array([0, 1, 0]))
+    assert first == third != second
+
+
+def test_the_list_of_the_half() -> None:
+    listed = np.load(readers.EMBEDDED / f"{HALF}.npy")
+    assert listed.shape == (registry.find(HALF).size,)
+    assert len(np.unique(listed)) == len(listed) - 2, "two images are there twice with one label"
 
 
 # ---------------------------------------------------------------- Shokri's sets, which a user adds

@@ -1,4 +1,5 @@
-"""Readers of the known data sets, one for each `format` in the registry's table.
+"""Readers of the known data sets, one for each `format` in the registry's table; but `part` takes
+samples of another set.
 
 A reader returns the samples of the folder `source` and their labels `(N,)`, the train part first.
 Samples are an array `(N, ...)`, or a list of picture files. `leak_atlas.data.sources` finds the
@@ -7,6 +8,7 @@ if its content is not that of the set.
 """
 
 import csv
+import hashlib
 import io
 import pickle
 from collections.abc import Callable
@@ -121,6 +123,33 @@ def svhn(entry: Entry, source: Path) -> Read:
     x = np.concatenate(images, axis=3)
     y = np.concatenate(labels)
     return x.transpose(3, 0, 1, 2), y % 10
+
+
+def sample_digests(x: NDArray, labels: NDArray) -> NDArray:
+    """What tells samples `x (N, ...)` uint8 with their labels `(N,)` apart: the first eight bytes of
+    SHA-256, (N,) uint64. Only copies of an image with one label have the same.
+    """
+    digests = []
+    for sample, label in zip(x, labels.astype("<i8"), strict=True):
+        digest = hashlib.sha256(sample.tobytes() + label.tobytes())
+        digests.append(digest.digest()[:8])
+    return np.frombuffer(b"".join(digests), "<u8")
+
+
+def part(entry: Entry, x: NDArray, labels: NDArray, listed: NDArray) -> Read:
+    """The listed samples of another set `x`, `labels`, by their digests `(N,)`, in the order of the
+    list.
+
+    The values are checked. KeyError if the other set has no such sample.
+    """
+    place = {digest: index for index, digest in enumerate(sample_digests(x, labels).tolist())}
+    order = [place[digest] for digest in listed.tolist()]
+    samples, its_labels = x[order], labels[order].astype("<i8")
+    train, test = slice(entry.train), slice(entry.train, None)
+    values = samples[train], its_labels[train], samples[test], its_labels[test]
+    for file, value in zip(entry.files, values, strict=True):
+        sources.check(entry, file, value.data)
+    return samples, its_labels
 
 
 def arrays(entry: Entry, source: Path) -> Read:

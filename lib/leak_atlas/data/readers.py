@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.data import pictures, sources
-from leak_atlas.data.formats import READERS, Read
+from leak_atlas.data.formats import READERS, Read, part
 from leak_atlas.engine import files, paths
 from leak_atlas.recipe import Data, registry
 from leak_atlas.recipe.registry import Entry, Kind
@@ -144,6 +144,16 @@ def _read(entry: Entry, source: Path) -> Read:
     return samples, labels.astype(np.int64)
 
 
+def _part(entry: Entry) -> Read:
+    """Samples and labels of a part of another set, which is prepared first."""
+    prepare(entry.part_of)
+    whole = load(entry.part_of)
+    path = EMBEDDED / f"{entry.name}.npy"
+    with sources.reading(path, sources.again(entry)):
+        listed = np.load(path)
+        return part(entry, whole.x, whole.labels, listed)
+
+
 # ---------------------------------------------------------------- prepared
 
 
@@ -234,8 +244,11 @@ def prepare(name: str) -> Path:
     at = registry.folder(name)
     if not at.exists():
         with preparing(at) as ready:
-            source = sources.find(entry, ready.parent)
-            samples, labels = _read(entry, source)
+            if entry.part_of:
+                samples, labels = _part(entry)
+            else:
+                source = sources.find(entry, ready.parent)
+                samples, labels = _read(entry, source)
             digests = write(ready, entry.kind, entry.shape, samples, labels)
             note = {"name": name, "digest": entry.digest, "sha256": digests}
             text = json.dumps(note, indent=1)

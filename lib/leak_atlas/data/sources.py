@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import paths
 from leak_atlas.engine.files import require_file
+from leak_atlas.recipe import registry
 from leak_atlas.recipe.registry import Entry, File
 
 __all__ = ["bring", "check", "files", "find", "how", "npz", "placed", "reading"]
@@ -25,8 +26,14 @@ __all__ = ["bring", "check", "files", "find", "how", "npz", "placed", "reading"]
 UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zlib.error, csv.Error)
 
 
+def _fetched(entry: Entry) -> Entry:
+    """The set whose files are needed: of a part, the whole."""
+    return registry.find(entry.part_of) if entry.part_of else entry
+
+
 def bring(entry: Entry) -> str:
     """Which files of one's own to put where, as the end of a sentence."""
+    entry = _fetched(entry)
     if entry.archive:
         what = f"{entry.archive.name} or its folder {entry.folders[0]}"
     else:
@@ -37,7 +44,8 @@ def bring(entry: Entry) -> str:
 def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
     command = typed(f"leak-atlas data get {entry.name}")
-    needed = entry.downloads or entry.files
+    fetched = _fetched(entry)
+    needed = fetched.downloads or fetched.files
     if all(file.url for file in needed):
         return f"get it with `{command}`, or first {bring(entry)}"
     return f"{bring(entry)}, then run `{command}`"
@@ -118,7 +126,8 @@ def check(entry: Entry, file: File, content: bytes | memoryview) -> None:
 
 def again(entry: Entry) -> str:
     """What to do about damaged source files, as the end of a sentence."""
-    return "reinstall the package" if entry.embedded else "remove it and get it again"
+    packaged = entry.embedded or entry.part_of
+    return "reinstall the package" if packaged else "remove it and get it again"
 
 
 def files(entry: Entry, source: Path) -> list[bytes]:

@@ -79,6 +79,8 @@ class Entry:
     downloads: tuple[File, ...] = ()  # what is fetched, where it is not `files`
     # where a user's files may lie; the first is where an archive unpacks
     folders: tuple[str, ...] = ()
+    # the set whose samples these are, in an order that the package lists; `files` are their arrays
+    part_of: str = ""
     note: str = ""
 
     def __post_init__(self) -> None:
