@@ -1,11 +1,11 @@
 """Builds the embedded files from their sources, the same bytes every time.
 
-    python -m bench.make_embedded --fashion DIR --wordnet DIR --listed NAME
+    python -m bench.make_embedded --fashion DIR --wordnet DIR --list NAME
 
 `--fashion` holds Fashion-MNIST's four idx files (plain or .gz), `--wordnet` holds WordNet 3.0's
 `data.noun` and `lexnames` (or only `data.noun`). Debian's packages dataset-fashion-mnist and
-wordnet-base carry both. `--listed` names a prepared set that is a part of another one: the file lists
-its samples.
+wordnet-base carry both. `--list` names a set that is taken from a larger one, and is already
+prepared: the file lists the digests of its samples.
 
 Nothing is drawn at random from either source: the first so many samples of each class are taken, in
 the source's order, after exact duplicates have been dropped (the first occurrence stays; a test
@@ -156,7 +156,7 @@ def make() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--fashion", type=Path, help="folder with Fashion-MNIST's four idx files")
     parser.add_argument("--wordnet", type=Path, help="folder with WordNet 3.0's data.noun")
-    parser.add_argument("--listed", help="a prepared set that is a part of another one")
+    parser.add_argument("--list", help="a prepared set that is taken from a larger one")
     options = parser.parse_args()
     if options.fashion:
         (EMBEDDED / "fashion-mnist-small.npz").write_bytes(pack(fashion(options.fashion)))
@@ -164,9 +164,9 @@ def make() -> None:
         (EMBEDDED / "wordnet-glosses.tsv").write_text(
             glosses(options.wordnet), "ascii", newline="\n"
         )
-    if options.listed:
-        samples = load(options.listed)
-        np.save(EMBEDDED / f"{options.listed}.npy", sample_digests(samples.x, samples.labels))
+    if options.list:
+        samples = load(options.list)
+        np.save(EMBEDDED / f"{options.list}.npy", sample_digests(samples.x, samples.labels))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Readers of the known data sets, one for each `format` in the registry's table; but `part` takes
-samples of another set.
+"""Readers of the known data sets, one for each `format` in the registry's table. `part` is no such
+reader: it selects samples of a prepared set.
 
 A reader returns the samples of the folder `source` and their labels `(N,)`, the train part first.
 Samples are an array `(N, ...)`, or a list of picture files. `leak_atlas.data.sources` finds the
@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from leak_atlas import BadInput
 from leak_atlas.data import pictures, sources
 from leak_atlas.recipe.registry import Entry
 
@@ -53,7 +54,8 @@ def digits(entry: Entry, source: Path) -> Read:
     values = values[order]
     labels = labels[order]
 
-    sources.check(entry, entry.files[0], values.tobytes() + labels.tobytes())
+    file = entry.files[0]
+    sources.check(entry, file.name, file.digest, values.tobytes() + labels.tobytes())
     return values, labels
 
 
@@ -126,8 +128,8 @@ def svhn(entry: Entry, source: Path) -> Read:
 
 
 def sample_digests(x: NDArray, labels: NDArray) -> NDArray:
-    """What tells samples `x (N, ...)` uint8 with their labels `(N,)` apart: the first eight bytes of
-    SHA-256, (N,) uint64. Only copies of an image with one label have the same.
+    """A digest of each sample `x (N, ...)` uint8 and its label `(N,)`: the first eight bytes of
+    SHA-256, (N,) uint64. Equal only for equal samples with equal labels.
     """
     digests = []
     for sample, label in zip(x, labels.astype("<i8"), strict=True):
@@ -137,19 +139,27 @@ def sample_digests(x: NDArray, labels: NDArray) -> NDArray:
 
 
 def part(entry: Entry, x: NDArray, labels: NDArray, listed: NDArray) -> Read:
-    """The listed samples of another set `x`, `labels`, by their digests `(N,)`, in the order of the
-    list.
+    """A part `entry` of a larger set, whose samples are `x` and `labels`: those with the digests
+    `listed` `(N,)`, in this order.
 
-    The values are checked. KeyError if the other set has no such sample.
+    The MD5s of the result are checked. BadInput if the larger set lacks a sample.
     """
     place = {digest: index for index, digest in enumerate(sample_digests(x, labels).tolist())}
-    order = [place[digest] for digest in listed.tolist()]
-    samples, its_labels = x[order], labels[order].astype("<i8")
+    wanted = listed.tolist()
+    missing = set(wanted) - set(place)
+    if missing:
+        raise BadInput(
+            f"{entry.part_of} lacks {len(missing):,} of the listed samples of {entry.name}; "
+            f"{sources.again(entry)}"
+        )
+    order = [place[digest] for digest in wanted]
+    chosen = x[order]
+    chosen_labels = labels[order].astype("<i8")
     train, test = slice(entry.train), slice(entry.train, None)
-    values = samples[train], its_labels[train], samples[test], its_labels[test]
-    for file, value in zip(entry.files, values, strict=True):
-        sources.check(entry, file, value.data)
-    return samples, its_labels
+    arrays = chosen[train], chosen_labels[train], chosen[test], chosen_labels[test]
+    for file, values in zip(entry.files, arrays, strict=True):
+        sources.check(entry, file.name, file.digest, values.data)
+    return chosen, chosen_labels
 
 
 def arrays(entry: Entry, source: Path) -> Read:
@@ -164,7 +174,7 @@ def arrays(entry: Entry, source: Path) -> Read:
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
         converted = stored.astype(kind, casting="safe", copy=False)
         values = np.ascontiguousarray(converted)
-        sources.check(entry, file, values.data)
+        sources.check(entry, path, file.digest, values.data)
         parts.append(values)
     train_x, train_y, test_x, test_y = parts
     images = [
@@ -239,13 +249,14 @@ def location(entry: Entry, source: Path) -> Read:
     whatever their order.
     """
     (file,) = entry.files
-    bits, numbers = shokri(sources.placed(source, file))
+    path = sources.placed(source, file)
+    bits, numbers = shokri(path)
     keys = *bits.T[::-1], numbers  # lexsort sorts by its last key first
     order = np.lexsort(keys)
     bits = bits[order]
     labels = numbers[order].astype("<i8") - 1
 
-    sources.check(entry, file, bits.tobytes() + labels.tobytes())
+    sources.check(entry, path, file.digest, bits.tobytes() + labels.tobytes())
     test_last = _fifths(labels)
     return bits[test_last], labels[test_last]
 

@@ -145,7 +145,7 @@ def _read(entry: Entry, source: Path) -> Read:
 
 
 def _part(entry: Entry) -> Read:
-    """Samples and labels of a part of another set, which is prepared first."""
+    """Samples and labels of a part of a larger set, which is prepared first."""
     prepare(entry.part_of)
     whole = load(entry.part_of)
     path = EMBEDDED / f"{entry.name}.npy"
@@ -274,7 +274,7 @@ def preparing(at: Path) -> Iterator[Path]:
                 os.replace(ready, at)
     except OSError as error:
         raise BadInput(
-            f"cannot prepare {at} ({reason(error)}); free some space, or name another folder by "
+            f"cannot prepare {at} ({reason(error)}); free space there or allow to write, or name another folder by "
             "LEAK_ATLAS_DATA"
         ) from error
 
@@ -303,6 +303,9 @@ def write(
         path = into / f"{kind}.npy"
         whole = (len(samples), *shape)
         out = np.lib.format.open_memmap(path, "w+", TYPES[kind], whole)
+        if hasattr(os, "posix_fallocate"):  # else a full disk kills the process as it fills `out`
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
         pictures.fill(out, samples, size)
         out.flush()
     np.save(into / "labels.npy", labels)

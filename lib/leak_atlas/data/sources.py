@@ -26,14 +26,14 @@ __all__ = ["bring", "check", "files", "find", "how", "npz", "placed", "reading"]
 UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zlib.error, csv.Error)
 
 
-def _fetched(entry: Entry) -> Entry:
-    """The set whose files are needed: of a part, the whole."""
+def _origin(entry: Entry) -> Entry:
+    """The set whose files are needed: of a part, the larger set."""
     return registry.find(entry.part_of) if entry.part_of else entry
 
 
 def bring(entry: Entry) -> str:
     """Which files of one's own to put where, as the end of a sentence."""
-    entry = _fetched(entry)
+    entry = _origin(entry)
     if entry.archive:
         what = f"{entry.archive.name} or its folder {entry.folders[0]}"
     else:
@@ -44,8 +44,8 @@ def bring(entry: Entry) -> str:
 def how(entry: Entry) -> str:
     """How to get a data set, as the end of a sentence."""
     command = typed(f"leak-atlas data get {entry.name}")
-    fetched = _fetched(entry)
-    needed = fetched.downloads or fetched.files
+    origin = _origin(entry)
+    needed = origin.downloads or origin.files
     if all(file.url for file in needed):
         return f"get it with `{command}`, or first {bring(entry)}"
     return f"{bring(entry)}, then run `{command}`"
@@ -103,7 +103,7 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
     import pooch
 
     path = at / archive.name
-    check(entry, archive, path.read_bytes())
+    check(entry, path, archive.digest, path.read_bytes())
 
     into = scratch / "unpacked"
     kind = pooch.Unzip if archive.name.endswith(".zip") else pooch.Untar
@@ -113,21 +113,21 @@ def _unpacked(entry: Entry, archive: File, at: Path, scratch: Path) -> Path:
     return folder if folder.is_dir() else into  # CINIC-10's archive has no folder
 
 
-def check(entry: Entry, file: File, content: bytes | memoryview) -> None:
-    """Raises BadInput if the content of a file has another digest than the pinned one."""
+def check(entry: Entry, file: Path | str, expected: str, content: bytes | memoryview) -> None:
+    """Raises BadInput if the content of a file has another digest than the expected one."""
     algorithm = "sha256" if entry.embedded else "md5"
     digest = hashlib.new(algorithm, content).hexdigest()
-    if digest != file.digest:
+    if digest != expected:
         raise BadInput(
-            f"{entry.name}: the {algorithm.upper()} of {file.name} is {digest}, expected "
-            f"{file.digest}; {again(entry)}"
+            f"{entry.name}: the {algorithm.upper()} of {file} is {digest}, expected {expected}; "
+            f"{again(entry)}"
         )
 
 
 def again(entry: Entry) -> str:
     """What to do about damaged source files, as the end of a sentence."""
-    packaged = entry.embedded or entry.part_of
-    return "reinstall the package" if packaged else "remove it and get it again"
+    from_package = entry.embedded or entry.part_of  # of a part, the list of its samples
+    return "reinstall the package" if from_package else "remove it and get it again"
 
 
 def files(entry: Entry, source: Path) -> list[bytes]:
@@ -139,7 +139,7 @@ def files(entry: Entry, source: Path) -> list[bytes]:
         path = placed(source, file)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             content = stream.read()
-        check(entry, file, content)
+        check(entry, path, file.digest, content)
         contents.append(content)
     return contents
 

@@ -79,7 +79,7 @@ class Entry:
     downloads: tuple[File, ...] = ()  # what is fetched, where it is not `files`
     # where a user's files may lie; the first is where an archive unpacks
     folders: tuple[str, ...] = ()
-    # the set whose samples these are, in an order that the package lists; `files` are their arrays
+    # the larger set from which it is taken; then `files` are the MD5s of the resulting arrays
     part_of: str = ""
     note: str = ""
 
