@@ -48,8 +48,8 @@ def main() -> dict[str, Ratio]:
         design, schedule = RandomHalves(600, test=150), Schedule(EPOCHS, 64, "adam", lr=0.005)
         step = Setup(Data(pixels=16), design, Model(name, 8), schedule, 1).trained()[0].training
         read = [Signals(step.at(epoch)) for epoch in AT]
-        seconds(train(step, read=read))
-        taken = [seconds(train(step, read=read)) / seconds(train(step)) for _ in range(ROUNDS)]
+        seconds(train(step, signals=read))
+        taken = [seconds(train(step, signals=read)) / seconds(train(step)) for _ in range(ROUNDS)]
         print(
             f"{name}: {len(AT)} readings of {EPOCHS} epochs take {sorted(taken)[ROUNDS // 2]:.2f} times the training"
         )

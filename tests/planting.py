@@ -754,7 +754,7 @@ def code_of(notebook: Notebook, profile: str) -> list[str]:
     values = parameters(notebook, profile)
     assignments = "".join(f"\n{name} = {value!r}" for name, value in values.items())
     texts = []
-    for cell in notebook.text.cells:
+    for cell in notebook.content.cells:
         if cell.cell_type == "code":
             has_parameters = "parameters" in cell.metadata.get("tags", ())
             texts.append(cell.source + assignments * has_parameters)

@@ -162,7 +162,7 @@ REALIZES = "lab.(?:realize|compare|probe)"  # the calls that compute
 
 def unlike(one: Notebook) -> Iterator[str]:
     """How a notebook differs from the others."""
-    text, read = one.path.read_text(), one.text
+    text, read = one.path.read_text(), one.content
     titles = [
         line
         for cell in read.cells

@@ -227,8 +227,8 @@ def test_halvings_divide_a_population_between_its_pairs() -> None:
     whole = Setup(Data(pixels=8), RandomHalves(100), Model("cnn4", 2), Schedule(1), 12).trained()
     found = whole.halvings(3)
     assert found == whole.halvings(3)
-    assert len({frozenset(one.pairs) for one, _ in found}) == 3
+    assert len({frozenset(one.complement_pairs) for one, _ in found}) == 3
     for one, other in found:
         assert {*one} | {*other} == {*whole}
         assert len(one) == len(other) == 6
-        assert not {*one.pairs} & {*other.pairs}
+        assert not {*one.complement_pairs} & {*other.complement_pairs}

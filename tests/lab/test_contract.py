@@ -134,8 +134,8 @@ def test_a_coarser_grid_is_looked_up_and_a_finer_one_trains_again() -> None:
     assert trained(2) == 0
     assert trained(1, 2, 3) == 1
     (job,) = plan([[models.at(3).signals()]]).jobs.values()
-    assert job.asked == []
-    assert [step.of.when for step in job.read] == [3]
+    assert job.states == []
+    assert [step.of.when for step in job.signals] == [3]
 
 
 # --- who is attacked with what --------------------------------------------------------------------------------------

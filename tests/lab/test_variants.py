@@ -114,5 +114,5 @@ def test_operations_are_those_that_were_counted_when_it_trained(
     rewound = dense.at(1).rewind_weights(chain, 0.1).train(Schedule(1, 32))
     results = lab.realize(rewound.signals(), workers=1)
     counted = sum(map(prices.work, plans.behind(rewound))) / len(rewound)
-    monkeypatch.setattr(prices, "counted", None)
+    monkeypatch.setattr(prices, "count", None)
     assert lab.operations(results, rewound) == pytest.approx(counted)

@@ -10,7 +10,7 @@ from leak_atlas.models import build
 from leak_atlas.models.net import Dropout
 from leak_atlas.models.transformer import Attention
 from leak_atlas.recipe import Data, Model, RandomHalves, Schedule, Setup
-from leak_atlas.recipe.steps import filtered
+from leak_atlas.recipe.steps import check_has_filters
 
 
 def normal(*shape: int) -> torch.Tensor:
@@ -155,4 +155,4 @@ def test_a_fully_connected_network_reads_rows_alone() -> None:
 def test_a_network_without_norms_has_no_scales_to_prune() -> None:
     assert not Model("cnn2").shares_statistics
     with pytest.raises(BadInput, match="unlike a cnn2: take a resnet"):
-        filtered(Model("cnn2"), "PruneFilters")
+        check_has_filters(Model("cnn2"), "PruneFilters")

@@ -132,8 +132,8 @@ def _compute(steps: list[Step], workers: int | None = None) -> None:
             return
         from leak_atlas.lab.run import progress, reasons, run
 
-        with progress(todo) as took:
-            failed = run(todo, workers, took)
+        with progress(todo) as report:
+            failed = run(todo, workers, report)
     except KeyboardInterrupt:
         raise Stopped("stopped; what is finished is kept; run again to go on") from None
     if failed:

@@ -226,20 +226,19 @@ def _processes_here(count: int) -> Iterator[Workers]:
     if forked:
         context.set_forkserver_preload(PRELOAD)
     pools = [_pool(context, number) for number in range(count)]
-    last: list[Future[Any]] = [_begun(pools[0])]
-    last += [Future() for _ in pools[1:]]
-    for idle in last[1:]:
-        idle.set_result(None)
+    _begin_first(pools[0])
+    newest: dict[int, Future[Outcome]] = {}  # the newest job of each pool that had one
 
     def submit(*work: Any) -> Future[Outcome]:
-        number = next(number for number in range(count) if last[number].done())
+        idle = (number for number in range(count) if number not in newest or newest[number].done())
+        number = next(idle)
         with unheard():
             try:
-                last[number] = pools[number].submit(*work)
+                newest[number] = pools[number].submit(*work)
             except BrokenExecutor:  # its worker died
                 pools[number] = _pool(context, number)
-                last[number] = pools[number].submit(*work)
-        return last[number]
+                newest[number] = pools[number].submit(*work)
+        return newest[number]
 
     try:
         yield Workers(submit, lambda: count, "this machine")
@@ -256,7 +255,7 @@ def _pool(context: Any, number: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(1, context, _begin, (own,))
 
 
-def _begun(pool: ProcessPoolExecutor) -> Future[Any]:
+def _begin_first(pool: ProcessPoolExecutor) -> None:
     """Starts the first worker, and the process from which the others are forked."""
     # Ctrl-C is for this process alone.
     with unheard(), patch.dict(os.environ, environment()):
@@ -265,7 +264,6 @@ def _begun(pool: ProcessPoolExecutor) -> Future[Any]:
         first.result()
     except BrokenExecutor:
         raise BadInput(UNGUARDED) from None
-    return first
 
 
 def _begin(environment: dict[str, str]) -> None:

@@ -36,9 +36,9 @@ class Notebook:
     path: Path
 
     @cached_property
-    def text(self) -> Any:
-        """The notebook, with a cell of text that has its title; raises BadInput if the file is
-        none.
+    def content(self) -> Any:
+        """The parsed notebook. Raises BadInput if the file is not a notebook, or has no markdown
+        cell (its first line is the title).
         """
         source = files.read_text(self.path)
         try:
@@ -51,14 +51,14 @@ class Notebook:
 
     @property
     def title(self) -> str:
-        texts = [cell.source.strip() for cell in self.text.cells if cell.cell_type == "markdown"]
+        texts = [cell.source.strip() for cell in self.content.cells if cell.cell_type == "markdown"]
         first = next(text for text in texts if text)
         return first.splitlines()[0].lstrip("# ").strip()
 
     @property
     def defaults(self) -> Given:
         """The parameters cell: one literal assignment a line."""
-        cells = [cell for cell in self.text.cells if _is_parameters(cell)]
+        cells = [cell for cell in self.content.cells if _is_parameters(cell)]
         if len(cells) != 1:
             why = f"needs exactly one cell tagged 'parameters', it has {len(cells)}"
             raise BadInput(f"{self.path} {why}")
@@ -218,8 +218,8 @@ def _like(default: Any, value: Any, name: str) -> Any:
 
 
 def declare(notebook: Notebook, given: Given) -> list[Step]:
-    """The steps that a notebook asks of `realize`; raises BadInput if its parameters cannot be
-    meant.
+    """The steps that a notebook asks of `realize`. Raises BadInput if the notebook fails with these
+    parameters before it calls `realize`.
     """
     space: Given = {"__name__": "__main__"}
     # as in JupyterLab; workers of this machine inherit it
@@ -227,7 +227,7 @@ def declare(notebook: Notebook, given: Given) -> list[Step]:
         sys.path.append(folder)
     with lab.planning(), contextlib.redirect_stdout(io.StringIO()):
         try:
-            for number, cell in enumerate(notebook.text.cells):
+            for number, cell in enumerate(notebook.content.cells):
                 if cell.cell_type == "code":
                     _execute(cell.source, f"{notebook.path}, cell {number}", space)
                 if _is_parameters(cell):

@@ -34,8 +34,9 @@ REGISTERING = (
     "leak_atlas.lab.cost",
     "leak_atlas.lab.readings",
 )
-# Not imported here: importing Opacus takes seconds. `leak_atlas.training.defences` imports it.
-LATE = "private"
+# The module `leak_atlas.training.private` imports Opacus, which takes seconds. It registers no kind:
+# `leak_atlas.training.defences` imports it when a training with DPSGD starts.
+NO_KINDS = "private"
 
 Meta = dict[str, Any]
 
@@ -109,7 +110,7 @@ def learn_kinds() -> None:
     for name in REGISTERING:
         package = import_module(name)
         for module in iter_modules(getattr(package, "__path__", ())):
-            if module.name != LATE:
+            if module.name != NO_KINDS:
                 import_module(f"{name}.{module.name}")
 
 
@@ -130,7 +131,7 @@ def run(job: Job) -> Generator[None, None, Meta]:
     clock = _core_seconds if device == "cpu" else time.perf_counter
     start = clock()
     if isinstance(job.step, Train):
-        results = yield from train(job.step, job.asked, job.read)
+        results = yield from train(job.step, job.states, job.signals)
     else:
         results = {job.key: compute(job.step, Subject)}
     meta = {

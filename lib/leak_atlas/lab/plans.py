@@ -71,10 +71,9 @@ class Job:
     """One unit of work: a step, and for a training what is asked of its epochs."""
 
     step: Step
-    asked: list[At] = field(default_factory=list)  # epochs whose weights are kept
-    read: list[Signals] = field(
-        default_factory=list
-    )  # read off the network as it trains; no weights are kept
+    states: list[At] = field(default_factory=list)  # epochs whose weights are stored
+    # computed while the network trains; the weights of these epochs are not stored
+    signals: list[Signals] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)  # keys of jobs that come first
     seconds: float = 0.0  # expected, on one core
 
@@ -85,11 +84,11 @@ class Job:
     @property
     def computed(self) -> list[Step]:
         """What takes time: an epoch's weights are there anyway."""
-        return [self.step, *self.read]
+        return [self.step, *self.signals]
 
     @property
     def yields(self) -> list[Step]:
-        return [self.step, *self.asked, *self.read]
+        return [self.step, *self.states, *self.signals]
 
 
 @dataclass
@@ -123,16 +122,19 @@ class Plan:
         return f"{verb} {count:,} {noun}{plural}, about {duration(self.seconds / workers)}"
 
     def preview(self, workers: int, other_work: float = 0.0) -> str:
-        """What would be trained and how long it takes; `other_work`: its core-seconds."""
+        """One line: the models that are asked for, the steps to compute, and the time.
+
+        `other_work`: core-seconds of what is no job, such as executing notebooks.
+        """
         models = (
             f"models: {self.models_asked} asked for, {self.models_distinct} distinct, "
             f"{self.models_there} already there"
         )
-        time = f"about {duration((self.seconds + other_work) / workers)}"
+        expected = f"about {duration((self.seconds + other_work) / workers)}"
         if not self.jobs:
-            return f"{models}, nothing to compute; {time} to execute"
+            return f"{models}, nothing to compute; {expected} to execute"
         steps = f"{self.trainings} to train; with all that follows {len(self.jobs)} steps"
-        return f"{models}, {steps}, {time} on {workers} worker{'s' * (workers != 1)}"
+        return f"{models}, {steps}, {expected} on {workers} worker{'s' * (workers != 1)}"
 
 
 def plan(asked: Iterable[Any]) -> Plan:
@@ -162,16 +164,16 @@ def plan(asked: Iterable[Any]) -> Plan:
         if isinstance(step, Edit):  # is computed where it is needed
             return needs(step)
         if isinstance(step, At):
-            made = job(step.of)
-            if step not in made.asked:
-                made.asked.append(step)
+            needed = job(step.of)
+            if step not in needed.states:
+                needed.states.append(step)
         elif isinstance(step, Signals) and isinstance(step.of, At) and not is_there(step.of):
-            made = job(step.of.of)
-            if step not in made.read:
-                made.read.append(step)
+            needed = job(step.of.of)
+            if step not in needed.signals:
+                needed.signals.append(step)
         else:
-            made = job(step)
-        return [made.key]
+            needed = job(step)
+        return [needed.key]
 
     for step in chain(*wanted):
         visit(step)
@@ -190,13 +192,16 @@ def plan(asked: Iterable[Any]) -> Plan:
 
 
 def absent(jobs: Iterable[Job]) -> list[str]:
-    """Of each data set that jobs need and that is not on this machine, how to get it."""
+    """How to get each data set that jobs need and that is not on this machine, a text for each."""
     from leak_atlas.data import readers
 
-    names = dict.fromkeys(
-        data.name
-        for job in jobs
-        if job.step.place == "device"
-        and (data := getattr(training(job.step) or job.step, "data", None))
-    )
-    return [why for name in names if (why := readers.absent(name))]
+    names: dict[str, None] = {}  # each once, in order
+    for job in jobs:
+        if job.step.place != "device":
+            continue
+        source = training(job.step) or job.step  # a step without a network may have data itself
+        data = getattr(source, "data", None)
+        if data:
+            names[data.name] = None
+    reasons = map(readers.absent, names)
+    return [reason for reason in reasons if reason]

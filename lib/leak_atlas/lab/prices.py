@@ -13,23 +13,22 @@ from leak_atlas import BadInput
 from leak_atlas.engine import files, paths
 from leak_atlas.recipe import Architecture, Data, State, Step, Train
 
-# Seconds an operation before any step was seen. The core's is that of small networks, within
-# a factor of two for most of them; the GPU's is that of thin ResNets on an H100, which several
-# processes share.
+# Seconds per operation before any step was timed. "cpu": small networks, within a factor of two for
+# most of them. "cuda": thin ResNets on an H100, which several processes share.
 FIRST = {"cpu": 3.5e-11, "cuda": 3e-12}
 JOB = 0.02  # seconds that any job costs
 FILE = "paces.json"  # in the store; older versions kept other numbers in seconds.json
 ENOUGH = 3  # jobs from which their median counts; fewer may be those that load torch and data
-# Seconds from which the pace of jobs is that of their operations. Shorter ones mostly wait for
-# Python: their pace would make every other sort of step look ten times as expensive.
+# Jobs of fewer seconds mostly wait for Python. Their seconds per operation would make steps of other
+# kinds look ten times as expensive.
 LONG = 1.0
-LONG_JOBS = ", jobs of a second or more"  # after a device's name: these alone
+LONG_JOBS = ", jobs of a second or more"  # suffix of a device's name: paces of long jobs alone
 
 Paces = dict[str, dict[str, float]]
 
 
 @cache
-def counted(what: str, data: Data, model: Architecture, start: str | None = None) -> float:
+def count(what: str, data: Data, model: Architecture, start: str | None = None) -> float:
     """`parameters`, or of one sample `activations` or forward `flops`, from part `start` on."""
     from leak_atlas.training.cost import anatomy
 
@@ -43,18 +42,19 @@ def counted(what: str, data: Data, model: Architecture, start: str | None = None
 def work(step: Step) -> float:
     """Floating point operations of a step, forward and backward; what is cheap counts as
     nothing."""
-    return step.operations(counted)
+    return step.operations(count)
 
 
 def training(step: Step) -> Train | None:
-    """The training of the network that a step looks at first."""
-    behind: Step | None = step
-    while behind and not isinstance(behind, State):
-        behind = next(Step.parents(behind), None)
-    return behind.training if isinstance(behind, State) else None
+    """The training behind the first network in a step's fields; None if there is no network."""
+    found: Step | None = step
+    while found and not isinstance(found, State):
+        # Not found.parents(): of an attack these are the signals of its networks.
+        found = next(Step.parents(found), None)
+    return found.training if isinstance(found, State) else None
 
 
-def _sort(step: Step) -> str:
+def _kind_and_network(step: Step) -> str:
     """The kind of a step and its network: such steps have a pace in common."""
     of = training(step)
     return f"{step.recorded} {of.model}" if of else step.recorded
@@ -70,8 +70,10 @@ def _device(step: Step) -> str:
 
 
 def pricing() -> Callable[[Step], float]:
-    """A function that gives the core-seconds of a step on this machine, at the pace of such steps;
-    where none was seen, at that of all long jobs, and before any at the first guess."""
+    """A function that estimates the core-seconds of a step on this machine: its operations times a
+    pace, in seconds per operation. The pace is that of earlier steps of the same kind and network;
+    without one, the median of the long jobs; without these, `FIRST`.
+    """
     seen = paces()
 
     def price(step: Step) -> float:
@@ -80,13 +82,14 @@ def pricing() -> Callable[[Step], float]:
         long = seen.get(device + LONG_JOBS, {})
         guess = FIRST["cpu" if device == "cpu" else "cuda"]
         usual = median(long.values()) if long else guess
-        return JOB + work(step) * known.get(_sort(step), usual)
+        return JOB + work(step) * known.get(_kind_and_network(step), usual)
 
     return price
 
 
 def paces() -> Paces:
-    """Seconds an operation, by device and sort of step, in the last run that had some of it.
+    """Seconds per operation, by device and by kind of step and network, in the last run that had
+    such steps.
 
     A damaged file counts as none.
     """
@@ -103,14 +106,14 @@ def remember(done: Iterable[tuple[list[Step], str, float]]) -> None:
     for steps, device, seconds in done:
         if operations := sum(map(work, steps)):
             pace = seconds / operations
-            measured[device, _sort(steps[0])].append(pace)
+            measured[device, _kind_and_network(steps[0])].append(pace)
             if seconds >= LONG:
-                measured[device + LONG_JOBS, _sort(steps[0])].append(pace)
-    known = {sort: median(each) for sort, each in measured.items() if len(each) >= ENOUGH}
+                measured[device + LONG_JOBS, _kind_and_network(steps[0])].append(pace)
+    known = {kind: median(each) for kind, each in measured.items() if len(each) >= ENOUGH}
     if not known:
         return
     seen = paces()
-    for (device, sort), pace in known.items():
-        seen.setdefault(device, {})[sort] = pace
+    for (device, kind), pace in known.items():
+        seen.setdefault(device, {})[kind] = pace
     with suppress(OSError):  # those who could not store their results have said so
         files.write_text(paths.store() / FILE, json.dumps(seen))

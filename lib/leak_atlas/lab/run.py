@@ -25,7 +25,7 @@ STREAMS = 4
 ENOUGH = 30.0  # core-seconds of work above which starting workers pays
 QUIET = 300.0  # seconds after which a step that is done is reported
 
-Took = Callable[[Outcome], None]
+Report = Callable[[Outcome], None]
 
 __all__ = ["Lines", "Outcome", "progress", "reasons", "run", "width"]
 
@@ -71,11 +71,11 @@ def _orphan(job: Job, parent: Outcome) -> Outcome:
 
 
 def run(
-    plan: Plan, where: Where | int | None = None, took: Took | None = None
+    plan: Plan, where: Where | int | None = None, report: Report | None = None
 ) -> dict[str, Outcome]:
     """Does what a plan holds and returns the outcomes that failed, by key.
 
-    `where`: a number asks for that many processes on this machine. `took` receives each outcome as
+    `where`: a number asks for that many processes on this machine. `report` receives each outcome as
     it comes; without one, progress is printed. Raises BadInput if data are missing, if a
     scheduler cannot be used or is lost, and where the disk takes no more results; what is finished
     is kept.
@@ -86,7 +86,7 @@ def run(
         raise BadInput(missing[0])
     if not plan.jobs:
         return {}
-    took = took or Lines(plan)
+    report = report or Lines(plan)
     ready = Ready(plan)
     spent: list[tuple[list[Step], str, float]] = []
     store.sweep()
@@ -100,7 +100,7 @@ def run(
                         if outcome.device:
                             steps = plan.jobs[outcome.key].computed
                             spent.append((steps, outcome.device, outcome.seconds))
-                        took(outcome)
+                        report(outcome)
     finally:
         remember(spent)
     return ready.failed
@@ -156,7 +156,7 @@ def width(plan: Plan, where: Where) -> int:
 
 
 @contextmanager
-def progress(plan: Plan) -> Iterator[Took]:
+def progress(plan: Plan) -> Iterator[Report]:
     """Shows how a run gets on: a live bar in a kernel that somebody watches, elsewhere `Lines`."""
     if "ipykernel" not in sys.modules or os.environ.get("LEAK_ATLAS_PROGRESS") == "log":
         yield Lines(plan)
@@ -169,15 +169,17 @@ def progress(plan: Plan) -> Iterator[Took]:
 
 
 class Lines:
-    """Prints a line for each tenth of the work, or after `QUIET`, and for each new failure.
+    """Prints a line at each tenth of the work, when a job ends more than `QUIET` seconds after the
+    last line, and at each new error.
 
-    A line has the clock, what is done, for how long this runs, and how long it has to.
+    A line has the time of day, the share of the work, the number of steps, the time so far and the
+    expected time left.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.jobs = plan.jobs
-        self.seconds = plan.seconds  # of all
-        self.done = 0  # jobs
+        self.seconds = plan.seconds  # of all jobs, expected
+        self.done = 0  # number of jobs
         self.share = 0.0  # of the work
         self.errors: set[str] = set()
         self.start = self.printed = time.monotonic()

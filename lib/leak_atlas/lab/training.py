@@ -14,6 +14,7 @@ from leak_atlas import BadInput
 from leak_atlas.data.designs import Role
 from leak_atlas.engine import store
 from leak_atlas.engine.compute import Arrays, compute
+from leak_atlas.localization import places_of
 from leak_atlas.models import Net
 from leak_atlas.models.subject import Subject, packed
 from leak_atlas.recipe import At, Signals, State, Train
@@ -25,32 +26,33 @@ UNREACHED = "the training stopped before an epoch that is asked for: ask for an 
 
 
 def train(
-    step: Train, asked: Sequence[At] = (), read: Sequence[Signals] = ()
+    step: Train, states: Sequence[At] = (), signals: Sequence[Signals] = ()
 ) -> Generator[None, None, dict[str, Arrays]]:
-    """The arrays of a training, of the states `asked` of it and of the signals `read`, by key.
+    """The arrays of a training, of its states at some epochs and of its signals at some epochs, by
+    key.
 
     The training's arrays are the last weights, `gone/...` (masks of pruned weights) and
-    `history/...`. Signals are read while the network trains; its weights at these epochs are not
-    stored. Pauses after each step, as `leak_atlas.training.loop.fit_many` needs it.
+    `history/...`. Signals are computed while the network trains; its weights at their epochs are
+    not stored. Pauses after each step, as `leak_atlas.training.loop.fit_many` needs it.
     """
     net, arguments = prepared(step)
-    signals: dict[str, Arrays] = {}
+    computed: dict[str, Arrays] = {}
     twin: Net | None = None
 
-    def read_signals(when: int | str) -> None:
+    def compute_signals(when: int | str) -> None:
         nonlocal twin
-        due = [one for one in read if isinstance(one.of, At) and one.of.when == when]
+        due = [one for one in signals if isinstance(one.of, At) and one.of.when == when]
         if due:
             # Its memory layout is that of a loaded network, so its logits are the same to the bit.
             twin = twin or Subject(step).initial().eval()
             twin.load_state_dict(net.state_dict())
             for one in due:
-                signals[one.key] = compute(one, lambda state: Subject(state, twin))
+                computed[one.key] = compute(one, lambda state: Subject(state, twin))
 
-    read_signals("init")
-    wanted = [at.when for at in asked]
-    trajectory = yield from training(net, **arguments, wanted=wanted, on_epoch=read_signals)
-    if len(signals) < len(read):
+    compute_signals("init")
+    wanted = [at.when for at in states]
+    trajectory = yield from training(net, **arguments, wanted=wanted, on_epoch=compute_signals)
+    if len(computed) < len(signals):
         raise BadInput(UNREACHED)
     gone = packed(Subject(step.parent).weights.gone) if step.parent else {}
 
@@ -63,8 +65,8 @@ def train(
         # The guarantee does not hold: the initial weights and the masks may depend on the members.
         trajectory.history["epsilon"][:] = np.nan
     history = {f"history/{name}": np.asarray(values) for name, values in trajectory.history.items()}
-    states = {at.key: arrays(at.when) for at in asked}
-    return {step.key: arrays("last") | history} | states | signals
+    stored = {at.key: arrays(at.when) for at in states}
+    return {step.key: arrays("last") | history} | stored | computed
 
 
 def prepared(step: Train) -> tuple[Net, dict[str, Any]]:
@@ -97,15 +99,14 @@ def _ranking(step: Train, members: Tensor) -> Tensor | None:
     """The score of each member, `(n,)`, by the step's ranking."""
     if step.ranking is None:
         return None
-    arrays = store.read(step.ranking.key).arrays
-    place = np.searchsorted(arrays["index"], members.numpy())
-    known = arrays["index"][np.minimum(place, len(arrays["index"]) - 1)] == members.numpy()
-    if not known.all():
+    ranking = store.read(step.ranking.key).arrays
+    asked_for = members.numpy()
+    missing = int(np.isin(asked_for, ranking["index"], invert=True).sum())
+    if missing:
         raise BadInput(
-            f"the ranking says nothing of {int((~known).sum())} members:"
-            " rank the pool that is trained on"
+            f"the ranking says nothing of {missing} members: rank the pool that is trained on"
         )
-    return torch.from_numpy(arrays["score"][place])
+    return torch.from_numpy(ranking["score"][places_of(asked_for, ranking["index"])])
 
 
 def _soft_labels(step: Train, members: Tensor) -> Tensor:

@@ -81,7 +81,7 @@ def read(results: Any, attacks: Mapping[int, Attack]) -> Trajectory:
     """
     scored = {epoch: results[attack] for epoch, attack in attacks.items()}
     targets = next(iter(attacks.values())).targets
-    return trajectory(scored, Population(targets).pairs)
+    return trajectory(scored, Population(targets).complement_pairs)
 
 
 def read_halves(

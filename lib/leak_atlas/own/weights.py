@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leak_atlas import BadInput, reason, typed
 from leak_atlas.engine import files
 from leak_atlas.recipe import ImportedModel, Setup, State, model_seed, registry
-from leak_atlas.recipe.steps import readable
+from leak_atlas.recipe.steps import check_reads
 
 if TYPE_CHECKING:
     from leak_atlas.models.net import Net, Tensors
@@ -77,7 +77,7 @@ def refuse_misfits(setup: Setup, file: str | Path | None = None) -> None:
     from leak_atlas.training import imported
 
     setup.design.check(*setup.data.parts)
-    readable(setup.data, setup.model)
+    check_reads(setup.data, setup.model)
     net = _tried(setup)
     if file:
         description = setup.model.description

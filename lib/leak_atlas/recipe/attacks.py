@@ -21,7 +21,7 @@ from leak_atlas.recipe.core import (
     Within,
 )
 from leak_atlas.recipe.readings import Generated, Sensitivity
-from leak_atlas.recipe.steps import Signals, State, mixed
+from leak_atlas.recipe.steps import Signals, State, check_has_nonmembers
 
 __all__ = [
     "BASE",
@@ -349,7 +349,7 @@ class Attack(Step):
                     f"({design} and {state.training.design}): give both one pool, test and seed"
                 )
         for target in self.targets:
-            mixed(target, name)
+            check_has_nonmembers(target, name)
         if self.attacker.needs_in_models and not design.has_in_models:
             raise BadInput(
                 f"{name} online needs shadows that trained on the target's samples, and a "

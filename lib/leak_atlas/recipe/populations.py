@@ -120,7 +120,7 @@ class Population:
         return self.states[index]
 
     @property
-    def pairs(self) -> tuple[int, ...]:
+    def complement_pairs(self) -> tuple[int, ...]:
         """The complement pair of each model, or its row where it has none."""
         return tuple(state.training.design.pair(state.training.row) for state in self.states)
 
@@ -131,7 +131,7 @@ class Population:
         If each half is attacked by itself, the halves share no shadow model either
         (`leak_atlas.localization.trajectories.across_halves`).
         """
-        pairs = sorted(set(self.pairs))
+        pairs = sorted(set(self.complement_pairs))
         divisions = []
         for k in range(number):
             draws = random.Random(f"0 {k}")
@@ -141,20 +141,22 @@ class Population:
 
     def _divided(self, chosen: set[int]) -> tuple[Population, Population]:
         """The models of the chosen complement pairs, and the others."""
-        halves: tuple[list[State], list[State]] = ([], [])
-        for state, pair in zip(self.states, self.pairs, strict=True):
-            halves[pair not in chosen].append(state)
-        first, second = halves
+        first: list[State] = []
+        second: list[State] = []
+        for state, pair in zip(self.states, self.complement_pairs, strict=True):
+            half = first if pair in chosen else second
+            half.append(state)
         return Population(tuple(first)), Population(tuple(second))
 
     def score(self, criterion: Criterion | None = None) -> tuple[Score, ...]:
         return tuple(state.score(criterion) for state in self.states)
 
     def pruned(self, pruner: Pruner, sparsity: float, head: bool = True) -> Population:
-        """Pruned by one of SAMIA's four pruners, or by one of its two controls: the same number of
-        random weights, or filters.
+        """Networks that are pruned by one of SAMIA's four pruners, or by a control that removes the
+        same number of random weights or of random filters.
 
-        Single weights of all layers, or of all but the last (`head`).
+        `head`: whether pruners of single weights prune the last layer too; pruners of filters
+        ignore it. Raises BadInput for an unknown pruner.
         """
         if pruner in FILTERS:
             return self.prune_filters(sparsity, FILTERS[pruner])
@@ -366,12 +368,12 @@ class Setup:
 def left_out(
     whole: Train, schedule: Schedule | None = None, *, sub_models: int = 25, leave_out: int = 10
 ) -> tuple[Train, ...]:
-    """SELENA's sub-models of one model: from scratch, each without those of its members that leave
-    it out.
+    """SELENA's sub-models of the model `whole`. Each trains from scratch on the members of `whole`,
+    without those that it leaves out.
 
-    They minimize cross-entropy. Architecture and precision are those of `whole`, and its schedule
-    unless another is given; their seeds are of no population's models. SELENA's paper: each member
-    is left out by 10 of 25.
+    They minimize cross-entropy with the architecture and precision of `whole`, and by `schedule`
+    (default: that of `whole`). No model of a population has one of their seeds. In SELENA's paper
+    10 of 25 sub-models leave out each member.
     """
     design = LeftOut(whole.design, sub_models, leave_out)
     plan = schedule or whole.schedule

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from leak_atlas import BadInput
 from leak_atlas.recipe.core import Count, Positive, Step, Whole
 from leak_atlas.recipe.designs import Design
-from leak_atlas.recipe.steps import Signals, State, Train, mixed, readable
+from leak_atlas.recipe.steps import Signals, State, Train, check_has_nonmembers, check_reads
 from leak_atlas.recipe.subjects import Architecture, Data
 
 __all__ = [
@@ -98,10 +98,10 @@ class StageMembership(Step):
     """
 
     of: State
-    dimensions: int = 4096  # wider features are mixed down to this many
+    dimensions: int = 4096  # wider features are check_has_nonmembers down to this many
 
     def verify(self) -> None:
-        mixed(self.of, "StageMembership")
+        check_has_nonmembers(self.of, "StageMembership")
 
     def operations(self, count: Count) -> float:
         # to fit and ask the attacks, as measured
@@ -119,7 +119,7 @@ class Anatomy(Step):
     model: Architecture
 
     def verify(self) -> None:
-        readable(self.data, self.model)
+        check_reads(self.data, self.model)
 
 
 class Cost(Step):

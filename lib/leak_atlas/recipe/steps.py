@@ -49,7 +49,8 @@ __all__ = [
 ]
 
 
-ORDERS = 10**12  # beyond the seeds of all models (`populations.model_seed`)
+# between the seeds of two orders of batches: more than any model's seed (`populations.model_seed`)
+ORDERS = 10**12
 
 
 # what decides which filters are pruned, see `PruneFilters`
@@ -145,7 +146,7 @@ class State(Step):
         head: bool = True,
         largest: bool = False,
     ) -> Prune:
-        return Prune(self, sparsity, by, scope, largest, norms, head)
+        return Prune(self, sparsity, by, scope, largest=largest, norms=norms, head=head)
 
     def prune_filters(self, sparsity: float, by: Filters = "l1") -> PruneFilters:
         return PruneFilters(self, sparsity, by)
@@ -169,20 +170,19 @@ class State(Step):
         reference: int | None = None,
         order: Whole = 0,
     ) -> Train:
-        """Go on from here on the same members, with a new optimizer, and with the batches of the
-        training before.
+        """Trains this state further on the same members, with a new optimizer.
 
-        Another `order` takes other batches, each number its own. `reference`: number of samples
+        `order`: 0 takes the batches of the training before; every other number takes batches of its
+        own. `reference`: number of samples
         outside the pool that the objective may use. Default: the design's own. Changing it does not
         retrain earlier steps.
         """
         own = self.training
-        design = (
-            own.design
-            if reference is None
-            else dataclasses.replace(own.design, reference=reference)
-        )
-        seed = self.origin().seed + order * ORDERS if order else own.seed
+        design, seed = own.design, own.seed
+        if reference is not None:
+            design = dataclasses.replace(design, reference=reference)
+        if order:
+            seed = self.origin().seed + order * ORDERS
         return dataclasses.replace(
             own,
             schedule=schedule,
@@ -228,7 +228,7 @@ class Train(State):
     ranking: Step | None = None
 
     def verify(self) -> None:
-        readable(self.data, self.model)
+        check_reads(self.data, self.model)
         self.design.check(*self.data.parts)
         self.design.serve(self.objective, self.objective.needs)
         name = type(self.objective).__name__
@@ -265,19 +265,19 @@ class Train(State):
             )
 
     def record(self) -> Record:
-        """A training of a pruned network keeps what is gone beside its weights, which older
-        versions did not.
+        """For a pruned network the record has one more field: older versions did not store the
+        masks of pruned weights, so their results have other keys.
         """
         return super().record() | ({"gone": "kept"} if self.pruned else {})
 
     @property
     def frozen_until(self) -> str | None:
-        """The first part that it may change; None: it may change the first ones."""
+        """All parts before this one are frozen; None: no first parts are frozen."""
         return self._frozen(later=False)
 
     def _frozen(self, later: bool) -> str | None:
-        """Where the last freeze of the first parts, or of the `later` ones, ends or begins; None:
-        there is none.
+        """`until` of the last `Freeze` with this `later`, among the edits since the training
+        before; None: there is none.
         """
         state = self.parent
         while isinstance(state, Edit):
@@ -308,9 +308,11 @@ class Train(State):
         trained = count("flops", self.data, self.model, self.frozen_until)
         passes = objective.passes + (3.0 if self.schedule.sharpness else 0.0)  # SAM's second pass
         learning = visits * (passes * trained + objective.extra_operations(self, count))
-        behind = self._frozen(later=True)
-        if behind is not None:  # weights that are frozen need no gradients: a third of the work
-            learning -= visits * passes / 3 * count("flops", self.data, self.model, behind)
+        frozen_from = self._frozen(later=True)
+        if (
+            frozen_from is not None
+        ):  # weights that are frozen need no gradients: a third of the work
+            learning -= visits * passes / 3 * count("flops", self.data, self.model, frozen_from)
         # Frozen first parts run once, or in every epoch where augmentation changes what they see.
         if self.schedule.augment:
             seen = visits * (1 + objective.further_samples)
@@ -414,12 +416,12 @@ class Freeze(Edit, recorded="Hold"):
 
 
 class Score(Step):
-    """What each weight is worth by a criterion, for this very model: the target its own, each
-    shadow its own.
+    """What each weight of a model is worth by a criterion. The target and each shadow model are
+    scored separately.
 
-    Scored are the weights of convolutions, linear maps, norms and embeddings; no biases and no
-    tokens. CWRF counts "all trainable scalars", but the shares of its Tab. 1 fit weights alone. In
-    float32 whatever the training's precision, in evaluation mode (BatchNorm's statistics stay, no
+    Weights of convolutions, linear maps, norms and embeddings are scored; biases and tokens are
+    not. CWRF counts "all trainable scalars", but the shares of its Tab. 1 fit weights alone.
+    Scores are computed in float32, whatever the training's precision, in evaluation mode (BatchNorm's statistics stay, no
     dropout: the model as it is attacked) and on plain samples; the paper is silent on all three.
 
     Result: a float32 array of the tensor's shape for each scored one, by its state-dict name;
@@ -546,9 +548,11 @@ class Prune(Edit):
     """The weights with the smallest scores, or magnitudes, become zero, and stay so in all that
     follows.
 
-    Exactly round(sparsity n) of n weights, those that were pruned before counted; of equal ones the
-    first in the network. By a score all scored weights compete; by magnitude (`by` None) all but
-    those of norms. A `Learnability` score makes it first-order Taylor pruning, which does not
+    Exactly round(sparsity n) of the n competing weights are chosen. Weights that were pruned before
+    are chosen first, and count. Of equal weights the first in the network is chosen. With a score
+    (`by`) the scored weights compete; without one, all weights of two or more dimensions (no norms,
+    no biases). `norms` and `head` exclude weights from the competition; `part` limits the removal
+    to some of the chosen weights. A `Learnability` score makes it first-order Taylor pruning, which does not
     depend on the state that is pruned: the initialisation with the survivors of the trained net is
     `train.at("init").prune(0.85, train.score(Learnability()))`.
     """
@@ -557,7 +561,7 @@ class Prune(Edit):
 
     sparsity: Share
     by: Score | None = None
-    # `layer`: each tensor as sparse as all (NNI's LevelPruner)
+    # "layer": each tensor gets this sparsity (NNI's LevelPruner)
     scope: Scope = "global"
     largest: bool = False  # those with the largest scores instead: CWRF's A1
     norms: bool = True  # of a score: whether the weights of norms compete too
@@ -599,7 +603,7 @@ class PruneFilters(Edit):
     by: Filters = "l1"
 
     def verify(self) -> None:
-        filtered(self.training.model, "PruneFilters")
+        check_has_filters(self.training.model, "PruneFilters")
 
 
 class Signals(Step):
@@ -628,7 +632,7 @@ class Signals(Step):
         return self.of.forward(count) * samples * self.views
 
 
-def readable(data: Data, model: Architecture) -> None:
+def check_reads(data: Data, model: Architecture) -> None:
     """Raises BadInput if an architecture does not read this kind of data."""
     if data.kind not in model.reads:
         kinds = " and ".join(model.reads)
@@ -639,7 +643,7 @@ def readable(data: Data, model: Architecture) -> None:
         )
 
 
-def mixed(state: State, who: str) -> None:
+def check_has_nonmembers(state: State, who: str) -> None:
     """Raises BadInput if a state's row trains on its whole pool, so that there are no non-members."""
     design = state.training.design
     row = state.training.row
@@ -650,7 +654,7 @@ def mixed(state: State, who: str) -> None:
         )
 
 
-def filtered(model: Architecture, who: str) -> None:
+def check_has_filters(model: Architecture, who: str) -> None:
     """Raises BadInput if an architecture has no convolutions with norms."""
     if not isinstance(model, Model) or not model.name.startswith(NORMED):
         raise BadInput(

@@ -247,7 +247,8 @@ class WindowStudy(PruningStudy):
         """Networks at the end of each round, see `Population.iteratively`.
 
         `start`: what the first round begins with (default: the dense networks); `schedule`: of a
-        round; `training`: its objective, window (`sampling schedule`) and `ranking`.
+        round; `training`: keyword arguments of `State.train`: `objective`, `sampling` (a window)
+        and `ranking`.
         """
         return (start or self.dense).iteratively(
             "L1 unstructured",

@@ -282,9 +282,9 @@ def _sizes(notebook: Notebook, given: Given) -> str:
 
 
 def _headed(notebook: Notebook, run: str, given: Given) -> Any:
-    """The notebook's text with its sizes below the title, so that nobody takes a small network for
-    the paper's."""
-    text = copy.deepcopy(notebook.text)
+    """The notebook with its sizes below the title, so that nobody takes a small network for the
+    paper's."""
+    text = copy.deepcopy(notebook.content)
     first = next(cell for cell in text.cells if cell.cell_type == "markdown")
     title, *rest = first.source.split("\n", 1)
     line = "Your own logits" if run == contents.OWN else f"Profile {run}"

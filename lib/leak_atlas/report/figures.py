@@ -66,10 +66,10 @@ Notes: TypeAlias = Mapping[Any, str] | None
 SCALES = ("linear axes", "logarithmic axes")  # of a ROC curve
 FPR, TPR = "FPR of a sample", "TPR of a sample"  # axes of a vulnerability plane
 CENTRE_COLOUR = "#d1550b"
-CELLS = 40  # along an axis of a plane
-MAX_CELLS = 64  # the same, if rates are multiples of 1 / networks
-CONTINUOUS = 1000  # more networks than anyone trains: such rates are no such multiples
-FEWEST_LEVELS = 8  # fewer different rates do not show the number of networks
+CELLS = 40  # along an axis of a plane, if rates are continuous
+MAX_CELLS = 64  # along an axis, if rates are multiples of 1 / networks
+MOST_NETWORKS = 1000  # if rates lie closer than 1 / 1000, they are continuous
+FEWEST_LEVELS = 8  # possible rates; a few samples may have fewer rates than the networks allow
 NO_SERIES = {None: Look("", QUIET, "o", "-")}  # the look of a layer without series: grey
 NO_DIFFERENCE = "no difference"  # label of most reference lines
 REFERENCE: Style = {"color": QUIET, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1}
@@ -96,17 +96,23 @@ def intervals(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 def cut_ends(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
     """Arrows at the ends of the axes where an interval goes on beyond them."""
+    left, right = sorted(ax.get_xlim())
+    bottom, top = sorted(ax.get_ylim())
     style: Style = {"color": look.colour, "alpha": 0.55, "linestyle": "none", "clip_on": False}
-    for along, ends, arrows in (("x", ax.get_xlim(), "<>"), ("y", ax.get_ylim(), "v^")):
-        if f"_{along}_low" not in rows:
-            continue
-        across = "_y" if along == "x" else "_x"
-        before = rows[f"_{along}_low"] < min(ends)
-        behind = rows[f"_{along}_high"] > max(ends)
-        for end, cut, arrow in ((min(ends), before, arrows[0]), (max(ends), behind, arrows[1])):
-            for place in rows.loc[cut, across].dropna():
-                spot = (end, place) if along == "x" else (place, end)
-                ax.plot(*spot, marker=arrow, markersize=5, **style)
+
+    def arrow(x: float, y: float, marker: str) -> None:
+        ax.plot(x, y, marker=marker, markersize=5, **style)
+
+    if "_x_low" in rows:
+        for y in rows.loc[rows["_x_low"] < left, "_y"].dropna():
+            arrow(left, y, "<")
+        for y in rows.loc[rows["_x_high"] > right, "_y"].dropna():
+            arrow(right, y, ">")
+    if "_y_low" in rows:
+        for x in rows.loc[rows["_y_low"] < bottom, "_x"].dropna():
+            arrow(x, bottom, "v")
+        for x in rows.loc[rows["_y_high"] > top, "_x"].dropna():
+            arrow(x, top, "^")
 
 
 def points(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
@@ -296,7 +302,7 @@ def histograms(
     """
     counted, means = [], []
     for panel, pair in panels.items():
-        rows = histogram_rows(pair, names, same_bins(panels, panel) if log else [pair])
+        rows = histogram_rows(pair, names, pairs_in_column(panels, panel) if log else [pair])
         counted.append(rows.assign(panel=[panel] * len(rows)))
         for name, values in zip(names, pair, strict=True):
             means.append({"panel": panel, "who": name, "_x": float(np.mean(values))})
@@ -322,10 +328,12 @@ def histograms(
     )
 
 
-def same_bins(
+def pairs_in_column(
     panels: Mapping[Any, tuple[NDArray, NDArray]], panel: Any
 ) -> list[tuple[NDArray, NDArray]]:
-    """The distributions of the panels in a panel's column; without columns its own."""
+    """The pairs of all panels in the column of `panel`, which get the same bins. A key without a
+    column has only its own pair.
+    """
     if not isinstance(panel, tuple):
         return [panels[panel]]
     return [pair for key, pair in panels.items() if key[1] == panel[1]]
@@ -503,13 +511,16 @@ def path_of_centre(ax: Axes, rows: pd.DataFrame, look: Look) -> None:
 
 
 def cell_edges(rates: FloatArray) -> FloatArray:
-    """Edges of the cells along an axis. Rates over few networks are multiples of 1 / networks: then
-    each cell has the same number of possible rates, so that no cell is empty by construction.
+    """Edges of the cells along an axis for `rates` of any shape: `(cells + 1,)`.
+
+    Rates over few networks are multiples of 1 / networks. Then each cell has the same number of
+    possible rates, so that no cell is empty by construction.
     """
     gaps = np.diff(np.unique(rates.round(6)))
     networks = round(1 / gaps.min()) if gaps.size else CELLS
-    if networks > CONTINUOUS:
+    if networks > MOST_NETWORKS:
         return np.linspace(0, 1, CELLS + 1)
+    # A multiple of the number of networks has the same possible rates, and more.
     networks *= math.ceil(FEWEST_LEVELS / networks)
     levels_in_cell = math.ceil((networks + 1) / (MAX_CELLS + 1))
     first_levels = np.arange(0, networks + 1 + levels_in_cell, levels_in_cell)

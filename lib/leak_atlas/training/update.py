@@ -182,8 +182,10 @@ class Update:
         return [Batch(size) for size in all_sizes[: self.objective.batches]]
 
     def tables(self, seed: int, epoch: int) -> augmentation.Tables:
-        """The random numbers of an epoch, on the CPU: the tables of the members, then those of each
-        further sample.
+        """The random numbers of the k visits of an epoch, on the CPU: `(k,)` each.
+
+        Subclasses whose objective has `further_samples` append theirs: k for the first further
+        sample, k for the second, and so on.
         """
         visits = self.visits(epoch)
         drawn = augmentation.tables(seed, epoch, len(visits), self.augment)
@@ -240,8 +242,8 @@ class Update:
         return value
 
     def sharpen(self, drawn: Tensor, labels: Tensor) -> None:
-        """SAM (Foret et al. 2021): replaces the gradients by those at the weights + rho * gradient
-        / its norm.
+        """SAM (Foret et al. 2021): replaces the gradient g at the weights w by the gradient at
+        w + rho g / |g|.
 
         The norm is over all free weights; frozen weights do not move. The second pass sees the same
         batch and does not change BatchNorm's statistics. The optimizer's weight decay uses the
