@@ -422,9 +422,14 @@ class StageStudy(RetrainingStudy):
         schedule = replace(self.schedule, epochs=epochs or self.retraining)
         return self.rewound(start, cut).train(schedule, objective)
 
-    def tuned_head(self, objective: Objective | None = None) -> Population:
-        """Networks whose classifier alone is trained on, from where it is."""
-        return self.ordinary.freeze("head").train(self.short, objective)
+    def tuned_head(
+        self, objective: Objective | None = None, epochs: int | None = None
+    ) -> Population:
+        """Networks whose classifier alone is trained on, from where it is, for `epochs` (default:
+        those of the retraining).
+        """
+        schedule = replace(self.schedule, epochs=epochs or self.retraining)
+        return self.ordinary.freeze("head").train(schedule, objective)
 
     def strengths(
         self, defence: str, objectives: Mapping[str, Objective]
