@@ -192,13 +192,17 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** ResNet18 has two blocks in stage 4, the paper's ResNet152 three. Only the last claim uses
-# the direction; all others use the Euclidean distance. A disparity shows where members can be
-# recognized, not which weights store them: see the page `own03_planted_memory` (other networks). All
-# pairs share one pool, so intervals are about other halves and seeds, not other samples. In `quick`,
-# the page `fig10_resnet_depth` uses the same networks, so it adds no independent evidence. An earlier
-# run of `desk-cpu` had Fashion-MNIST: there, stage 4 had a larger disparity than each earlier stage by
-# 0.014 (95 % CI 0.001 to 0.031), and stage 3 had one of 0.024.
+# **Limits.**
+#
+# - ResNet18 has two blocks in stage 4, the paper's ResNet152 three.
+# - Only the last claim uses the direction; all others use the Euclidean distance.
+# - A disparity shows where members can be recognized, not which weights store them: see the page
+#   `own03_planted_memory` (other networks).
+# - All pairs share one pool, so intervals are about other halves and seeds, not other samples. On half
+#   of CIFAR-100, under 0.3 % of the images have a copy in another split (provenance).
+# - In `quick`, the page `fig10_resnet_depth` uses the same networks: it adds no independent evidence.
+# - An earlier run of `desk-cpu` had 2,000 samples of Fashion-MNIST. There, stage 4 had a larger
+#   disparity than each earlier stage by 0.014 (95 % CI 0.001 to 0.031), and stage 3 had one of 0.024.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
