@@ -18,7 +18,8 @@
 # is attack accuracy, the mean of two attacks: thresholds on the confidence (*Conf*) and on the
 # modified entropy (*Mentr*). n counts target networks.
 #
-# **Controls.** Both controls have the same five rounds of training as iterative pruning.
+# **Controls.** Both controls have the same five rounds of training as iterative pruning. On
+# Location-30 a round can stop early (`patience`), so that rounds differ by some epochs.
 #
 # 1. *One-shot pruning, five rounds* decides the second answer: whether the difference is below two
 #    points after the same training.

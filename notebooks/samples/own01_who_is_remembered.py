@@ -242,9 +242,10 @@ for order in rankings:
     accuracy_fall = comparison.contrast(uniform, order, metric="member accuracy")
     accuracy_checks |= {f"the {order} lowers the accuracy on members": accuracy_fall}
 protection = {f"in {order}": exposure_change(order, never) for order in rankings}
+exposure = {f"in {order}": exposure_change(order, visited) for order in rankings}
 report.judge(
     claims,
-    notes={"never_visited_safer": report.listed(protection)},
+    notes={"never_visited_safer": report.listed(protection), "onion": report.listed(exposure)},
     never_visited_safer=audit.largest([exposure_change(order, never) for order in rankings]),
     onion=order_effect[visited],
     score_adds=order_effect[never],

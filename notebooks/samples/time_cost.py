@@ -14,8 +14,9 @@
 # says that WeMem outperforms five existing defences in time; we have at most four of other papers.
 #
 # **Setup.** The slides measure seconds. We count operations of forward and backward passes (for
-# DP-SGD, also of gradients of single samples) in a round of pruning (the median of five rounds), relative to *Base* (no defence). Scores are paid for
-# once: each round bears a fifth of their cost. The training before the first round is the same for
+# DP-SGD, also of gradients of single samples) in a round of pruning (the median of five rounds),
+# relative to *Base* (no defence). All planned epochs count, also those that a round saves by an
+# early stop. Scores are paid for once: each round bears a fifth of their cost. The training before the first round is the same for
 # all and does not count. Operations are computed from the recipes, so they do not vary between
 # networks (n counts networks). The table has our seconds, too. *RMR* is an L2 penalty for members
 # with high memorization scores. *SWMR* is RSW with RMR, and its window has a larger step.
@@ -23,7 +24,7 @@
 # **Controls.**
 #
 # 1. *Cost of the memorization scores*, in both answers above. RSW needs scores, and scores need
-#    networks. We train 32. The published scores seem to come from five, each on a fifth of the
+#    networks. We train `networks`. The published scores seem to come from five, each on a fifth of the
 #    members.
 # 2. *Uniform sampling, same visits* (in the table): Base with fewer epochs. A round has about the
 #    same number of visits as under RSW. No claim tests it.
@@ -304,7 +305,7 @@ report.judge(
 # because its window moves by two ranks an epoch, RSW's by one: it passes the last member before the
 # round ends, so its last epochs visit fewer members.
 #
-# One defender pays for all 32 score networks, which draw their samples from the whole pool; drawn
+# One defender pays for all score networks, which draw their samples from the whole pool; drawn
 # from the target's members alone they cost less (see the table). This page trains no five networks
 # on a fifth each, so their scores are not tested.
 #
