@@ -299,9 +299,9 @@ report.table(placebo, fold="Early stopping compared with itself")
 # **Limits.** Small networks, few mislabelled samples, one strength of each defence. Intervals
 # cover other networks on the same samples, not other mislabelled samples. Wrong labels are drawn
 # at random; wrong labels given by people are harder to notice. Checkpoints of early stopping still
-# have a high learning rate: a whole training of fewer epochs would be a stronger control. In
-# `quick`, the AUC on mislabelled samples is 1 without a defence, so its fall under SWMR understates
-# the protection.
+# have a high learning rate: a whole training of fewer epochs would be a stronger control. The
+# AUC on mislabelled samples is 1 without a defence, so its fall under SWMR understates the
+# protection.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

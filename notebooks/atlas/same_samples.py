@@ -357,11 +357,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The intervals cover the choice of samples and each sample's own errors, not errors
-# that one network shares over all samples. In `quick`, distances in stages 1 to 3 are too noisy to
-# be compared. A network is nearly always right about a sample that it trains on, so the
+# that one network shares over all samples. Distances in stages 1 to 3 are too noisy to be
+# compared. A network is nearly always right about a sample that it trains on, so the
 # memorization score is nearly the difficulty. M_all trains on twice the number of samples of an
-# attacked network. A judge trains on more samples than an attacked network, and in `quick` for fewer
-# epochs (see the note of the last claim).
+# attacked network. A judge trains on more samples than an attacked network, and for fewer epochs
+# (see the note of the last claim).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

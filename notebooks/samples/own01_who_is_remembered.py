@@ -15,9 +15,9 @@
 #
 # **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds each
 # epoch *visits* (trains on) a window of members. The window slides from low to high memorization
-# scores and never reaches the highest. A memorization score is how much the confidence in a sample
-# depends on training with it. The *exposure* of a group of members is LiRA's AUC against
-# non-members with similar scores. n counts target networks.
+# scores; in a class of average size it does not reach the highest. A memorization score is how much
+# the confidence in a sample depends on training with it. The *exposure* of a group of members is
+# LiRA's AUC against non-members with similar scores. n counts target networks.
 #
 # **Controls.**
 #
@@ -217,7 +217,9 @@ for variant in (uniform, "Base"):
     row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
     row["test accuracy"] = comparison.accuracy(variant)
     rows.append(row)
-coverage = f"A window visits {study.coverage(window):.0%} of the members in a round"
+coverage = (
+    f"In a class of average size, a window visits {study.coverage(window):.0%} of the members"
+)
 accuracies = "Accuracies are on all members and all test samples"
 report.table(
     rows, caption=f"{coverage}. {accuracies}. Differences are paired over {targets} targets"
@@ -261,8 +263,8 @@ report.judge(
 # **Limits.** In offline LiRA, no shadow model trains on the attacked sample: online LiRA may
 # identify more of the never visited members, on which the dense networks trained. The two orders
 # skip different members, which differ in exposure already under uniform sampling. One random order
-# is tried; in score order, many low scores are nearly equal, so that their order is nearly
-# arbitrary. All targets share one half of the samples.
+# is tried; in score order, many low scores are nearly equal, so that their order is
+# uncertain. All targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
