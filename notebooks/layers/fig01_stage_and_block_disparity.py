@@ -11,7 +11,8 @@
 #
 # **The paper.** Fang & Kim (2026), Fig. 1, TinyImageNet: "the disparity abruptly starts in stage 4"
 # (section 3.3). In stage 4, the disparity grows from block to block. On CIFAR-100, the paper
-# retrains a ResNet18 from stage 3 on (Tab. 6): there, a disparity in stage 3 does not contradict it.
+# retrains a ResNet18 from stage 3 on (Tab. 6): there, a disparity in stage 3 does not contradict
+# it.
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
 # For each sample and stage we measure the distance between the features of M_all and of M_h1. The
@@ -198,11 +199,13 @@ report.judge(
 # - Only the last claim uses the direction; all others use the Euclidean distance.
 # - A disparity shows where members can be recognized, not which weights store them: see the page
 #   `own03_planted_memory` (other networks).
-# - All pairs share one pool, so intervals are about other halves and seeds, not other samples. On half
-#   of CIFAR-100, under 0.3 % of the images have a copy in another split (provenance).
-# - In `quick`, the page `fig10_resnet_depth` uses the same networks: it adds no independent evidence.
+# - All pairs share one pool, so intervals are about other halves and seeds, not other samples. On
+#   half of CIFAR-100, under 0.3 % of the images have a copy in another split (provenance).
+# - In `quick`, the page `fig10_resnet_depth` uses the same networks: it adds no independent
+#   evidence.
 # - An earlier run of `desk-cpu` had 2,000 samples of Fashion-MNIST. There, stage 4 had a larger
-#   disparity than each earlier stage by 0.014 (95 % CI 0.001 to 0.031), and stage 3 had one of 0.024.
+#   disparity than each earlier stage by 0.014 (95 % CI 0.001 to 0.031), and stage 3 had one of
+#   0.024.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Do networks leak less if RelaxLoss retrains risky stages, not only the last layer?
 #
-# **The paper.** Fang & Kim (2026), Fig. 12, TinyImageNet: "retraining with the last layer only […] cannot
-# effectively mitigate the model's privacy risks" (section 5.2.1).
+# **The paper.** Fang & Kim (2026), Fig. 12, TinyImageNet: "retraining with the last layer only […]
+# cannot effectively mitigate the model's privacy risks" (section 5.2.1).
 #
 # **Setup.** A network is trained with cross-entropy. Then a part of it is retrained with the
 # defence RelaxLoss, which keeps the loss near a target. The part is
@@ -20,17 +20,18 @@
 # - the *risky stages*, rewound: the last layer and stage 4 (on CIFAR-100 also stage 3, as in the
 #   paper). In the paper, features of risky stages reveal which samples a network has seen.
 #
-# Earlier layers are frozen. Retraining takes few epochs; the risky stages are also retrained for as
-# many epochs as ordinary training has. A claim without a number of epochs means few. Shadow models
-# go through the same steps. *Matched AUC* means that test accuracies are compared where an attack
-# has the same AUC. The confidence attack is a threshold on the probability of the true class.
+# Earlier layers are frozen. Retraining takes few epochs; the risky stages are also retrained for
+# the number of epochs of ordinary training. A claim without a number of epochs means few. Shadow
+# models go through the same steps. *Matched AUC* means that test accuracies are compared where an
+# attack has the same AUC. The confidence attack is a threshold on the probability of the true
+# class.
 #
 # **Controls.**
 #
 # 1. *Early stopping* (decides the second answer): ordinary training of fewer epochs.
 # 2. *RelaxLoss from scratch*, compared with risky stages retrained for the same number of epochs.
 # 3. *No defence*: the risky stages are retrained with cross-entropy.
-# 4. *The last layer, more epochs*: as many as ordinary training has.
+# 4. *The last layer, more epochs*: the same number as ordinary training.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -112,8 +113,8 @@ claims = report.claims(
         above=0.0,
         margin=0.02,
         ours="our reading of the abstract",
-        control="the same target loss, and as many epochs with RelaxLoss; both matched to ordinary "
-        "training",
+        control="the same target loss and number of epochs with RelaxLoss; both matched to "
+        "ordinary training",
     ),
     report.early_stopping_claim(
         "stopping", "networks with retrained risky stages", "RMIA", headline=True
@@ -185,8 +186,8 @@ report.against_paper(
     "variant",
     hue="attack",
     xlabel="AUC of the attack",
-    title=f"RelaxLoss on risky stages lowers the AUC of the confidence attack {more} than on the last "
-    "layer",
+    title=f"RelaxLoss on risky stages lowers the AUC of the confidence attack {more} than "
+    "on the last layer",
 )
 
 # %% [markdown]
@@ -312,9 +313,9 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: what lowers the AUC
-# In the first column the risky stages have no RelaxLoss. In the second the last layer has as many
-# epochs as ordinary training. *Last layer*: fine-tuned or rewound, whichever leaks less. *Half of
-# the leakage*: the mean of 0.5 and the AUC of ordinary training.
+# In the first column the risky stages have no RelaxLoss. In the second the last layer has the
+# number of epochs of ordinary training. *Last layer*: fine-tuned or rewound, whichever leaks less.
+# *Half of the leakage*: the mean of 0.5 and the AUC of ordinary training.
 
 # %%
 rows = []
@@ -357,16 +358,16 @@ report.table(
 #   No other part of the same size is retrained, so this page does not show that the place of the
 #   risky stages matters. On half of CIFAR-100, stage 3 has no disparity (page
 #   `fig01_stage_and_block_disparity`).
-# - *One strength.* The page `fig13_tab06_defences_cifar100` has several. In few epochs, RelaxLoss may
-#   not reach its target loss (see the table of all networks).
+# - *One strength.* The page `fig13_tab06_defences_cifar100` has several. In few epochs, RelaxLoss
+#   may not reach its target loss (see the table of all networks).
 # - *Early stopping.* A gain can be up to .03 too high (docs/coverage.md). Checkpoints still have a
 #   high learning rate: a whole training of fewer epochs would be a stronger control (page
 #   `atlas/shorter_training`). Retraining also needs the epochs of ordinary training.
 # - *The paper's attack.* Its text names none; the confidence attack is our choice.
-# - *Data.* On half of CIFAR-100, under 0.3 % of the images have a copy in another split (provenance).
-#   An earlier run of `desk-cpu` had 1,000 members of Fashion-MNIST, and stage 4 was risky.
-#   There, the first answer was underpowered: 0.009 (95 % CI −0.012 to 0.036). By RMIA, networks
-#   leaked less with a retrained last layer: −0.032 (−0.053 to −0.005).
+# - *Data.* On half of CIFAR-100, under 0.3 % of the images have a copy in another split
+#   (provenance). An earlier run of `desk-cpu` had 1,000 members of Fashion-MNIST, and stage 4 was
+#   risky. There, the first answer was underpowered: 0.009 (95 % CI −0.012 to 0.036). By RMIA,
+#   networks leaked less with a retrained last layer: −0.032 (−0.053 to −0.005).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

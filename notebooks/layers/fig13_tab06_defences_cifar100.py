@@ -108,9 +108,9 @@ claims
 # %% [markdown]
 # ## Test accuracy and AUC of both defences (Fig. 13)
 # A network that lies lower and more to the right is better. The line "from scratch" starts at
-# ordinary training, the line "inside PPTP" at networks that are retrained without a defence. Both go
-# through the strengths of the defence, weakest first. "Ordinary training" joins its epochs. The title
-# is about RelaxLoss.
+# ordinary training, the line "inside PPTP" at networks that are retrained without a defence. Both
+# go through the strengths of the defence, weakest first. "Ordinary training" joins its epochs. The
+# title is about RelaxLoss.
 
 # %%
 augmentation = recipe.Augment(augment) if augment else None
@@ -218,8 +218,8 @@ for attack in attackers:
 caption = "Test accuracy at matched AUC: inside PPTP minus from scratch, mean over strengths"
 report.table(
     rows,
-    caption=f"{caption} and {shadows} targets. Last columns: RelaxLoss at each target loss. The paper "
-    "does not use RMIA and LiRA",
+    caption=f"{caption} and {shadows} targets. Last columns: RelaxLoss at each target loss. The "
+    "paper does not use RMIA and LiRA",
     fold="Gain of accuracy inside PPTP under each attack",
 )
 
@@ -327,17 +327,17 @@ report.table(
 #
 # - *Our reading.* The paper's text names neither the attack nor matched AUC. Its fifth attack, a
 #   neural network, is not run. The paper augments its data; here nothing is augmented.
-# - *Epochs.* Training from scratch has more epochs with RelaxLoss than retraining has. On the page
-#   `fig12_retraining_ablation` the risky stages are also retrained for as many.
+# - *Epochs.* Training from scratch has more epochs with RelaxLoss than retraining has. The page
+#   `fig12_retraining_ablation` also retrains for the same number.
 # - *Adv-Reg.* In `quick` and `desk-cpu` it has one strength, a small attack network and few
 #   non-members: that it fails there does not speak against the paper.
 # - *Early stopping.* A gain can be up to .03 too high (docs/coverage.md).
 # - *Other draws.* In `quick`, over six evaluation seeds (docs/draws.md), RelaxLoss is less accurate
-#   inside PPTP at matched AUC of the confidence attack: −0.009 (95 % CI −0.015 to −0.004). At matched
-#   AUC of RMIA, its gain over early stopping is 0.002 (−0.010 to 0.014). For Adv-Reg, a manipulation
-#   check fails with five of the six seeds.
-# - *Other data.* An earlier run of `desk-cpu` had 1,000 members of Fashion-MNIST. There, RelaxLoss was
-#   less accurate inside PPTP: −0.018 (−0.023 to −0.013).
+#   inside PPTP at matched AUC of the confidence attack: −0.009 (95 % CI −0.015 to −0.004). At
+#   matched AUC of RMIA, its gain over early stopping is 0.002 (−0.010 to 0.014). For Adv-Reg, a
+#   manipulation check fails with five of the six seeds.
+# - *Other data.* An earlier run of `desk-cpu` had 1,000 members of Fashion-MNIST. There, RelaxLoss
+#   was less accurate inside PPTP: −0.018 (−0.023 to −0.013).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -290,15 +290,14 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Sixths of equal scores are divided by the order of the samples: in `desk-cpu`, a third of
-# the samples have an accuracy score of 0. Networks that train on a sample are nearly always right about it. So its accuracy
-# score is nearly its difficulty. Conf's AUC within a sixth compares confidence with and without
-# training on the samples, as the confidence score does. LiRA compares a target with networks that
-# did not train on the sample, so that its scores of members rise with difficulty by construction.
-# Conf's TPR may fall where its AUC within a sixth rises because memorized samples stay less
-# confident than others, even after training (a guess). The slides
-# speak of a model's memorization; we measure it by sample. All targets share one half of the
-# samples.
+# **Limits.** Sixths of equal scores are divided by the order of the samples: in `desk-cpu`, a third
+# of the samples have an accuracy score of 0. Networks that train on a sample are nearly always
+# right about it. So its accuracy score is nearly its difficulty. Conf's AUC within a sixth compares
+# confidence with and without training on the samples, as the confidence score does. LiRA compares a
+# target with networks that did not train on the sample, so that its scores of members rise with
+# difficulty by construction. Conf's TPR may fall where its AUC within a sixth rises because
+# memorized samples stay less confident than others, even after training (a guess). The slides speak
+# of a model's memorization; we measure it by sample. All targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -16,16 +16,17 @@
 # **Setup.** The slides measure seconds. We count operations of forward and backward passes (for
 # DP-SGD, also of gradients of single samples) in a round of pruning (the median of five rounds),
 # relative to *Base* (no defence). All planned epochs count, also those that a round saves by an
-# early stop. Scores are paid for once: each round bears a fifth of their cost. The training before the first round is the same for
-# all and does not count. Operations are computed from the recipes, so they do not vary between
-# networks (n counts networks). The table has our seconds, too. *RMR* is an L2 penalty for members
-# with high memorization scores. *SWMR* is RSW with RMR, and its window has a larger step.
+# early stop. Scores are paid for once: each round bears a fifth of their cost. The training before
+# the first round is the same for all and does not count. Operations are computed from the recipes,
+# so they do not vary between networks (n counts networks). The table has our seconds, too. *RMR* is
+# an L2 penalty for members with high memorization scores. *SWMR* is RSW with RMR, and its window
+# has a larger step.
 #
 # **Controls.**
 #
 # 1. *Cost of the memorization scores*, in both answers above. RSW needs scores, and scores need
-#    networks. We train `networks`. The published scores seem to come from five, each on a fifth of the
-#    members.
+#    networks. We train `networks`. The published scores seem to come from five, each on a fifth of
+#    the members.
 # 2. *Uniform sampling, same visits* (in the table): Base with fewer epochs. A round has about the
 #    same number of visits as under RSW. No claim tests it.
 
