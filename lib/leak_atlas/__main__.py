@@ -40,8 +40,8 @@ def exit_code(work: Callable[[], int | None]) -> int:
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else NAME
         why, code = f"{error.format_message()} See {command} --help", BAD
-    except KeyboardInterrupt:
-        why, code = f"interrupted; {KEPT}", INTERRUPTED
+    except KeyboardInterrupt as stop:
+        why, code = str(stop) or f"interrupted; {KEPT}", INTERRUPTED
     except OSError as error:
         why, code = f"{error.filename or 'output'}: {error.strerror or error}", BAD
     except MemoryError:

@@ -148,7 +148,7 @@ setup = TrajectoryStudy(
     checkpoints=checkpoints,
     seed=seed,
     precision=precision,
-    compared=compared,
+    attacked=compared,
 )
 studies = {
     shallow_cnn: replace(setup, model=Model(shallow, width)),

@@ -145,8 +145,8 @@ studies = {
     data: setup,
     simple: replace(setup, data=Data(simple, simple_pixels or None)),
     "SAM": replace(setup, schedule=replace(setup.schedule, sharpness=rho)),
-    shallow: replace(setup, model=Model(shallow, width), compared=few),
-    deep: replace(setup, model=Model(deep, width), compared=few),
+    shallow: replace(setup, model=Model(shallow, width), attacked=few),
+    deep: replace(setup, model=Model(deep, width), attacked=few),
 }
 among_themselves = {"LiRA": LiRA(), "RMIA": RMIA()}
 taught = {"confidence": Threshold(), shokri: Network()}

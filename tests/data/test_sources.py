@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pooch
 import pytest
 from bench.vision import torchvision
 
@@ -102,6 +103,22 @@ def test_a_download_with_another_digest(small: Small, monkeypatch: pytest.Monkey
         readers.prepare("svhn")
     assert len(requests) == 3, "tried again twice"
     assert not [*small.home.iterdir()]
+
+
+@sets("svhn")
+def test_an_interrupted_download(
+    small: Small, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    small.served()
+
+    def download(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", download)
+    assert main(["data", "get", "svhn"]) == 130
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line == ("leak atlas: the download was interrupted; the same command starts it anew")
+    assert not [*small.home.iterdir()], "nothing is left of the attempt"
 
 
 @sets(*SOURCES)

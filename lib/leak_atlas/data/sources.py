@@ -75,7 +75,10 @@ def find(entry: Entry, scratch: Path) -> Path:
 
 
 def _fetch(entry: Entry, into: Path) -> None:
-    """Downloads the files of a set, with a progress bar. Raises BadInput if that is not possible."""
+    """Downloads the files of a set, with a progress bar. Raises BadInput if that is not possible.
+
+    A KeyboardInterrupt says that the download will start anew.
+    """
     wanted = entry.downloads or entry.files
     if not all(file.url for file in wanted):
         raise BadInput(f"{entry.name} cannot be downloaded; {bring(entry)}")
@@ -92,6 +95,10 @@ def _fetch(entry: Entry, into: Path) -> None:
     try:
         for file in wanted:
             store.fetch(file.name, progressbar=True)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(
+            "the download was interrupted; the same command starts it anew"
+        ) from stop
     except (OSError, ValueError) as error:  # ValueError: another digest
         raise BadInput(
             f"{entry.name} could not be downloaded ({reason(error)}); {bring(entry)}"

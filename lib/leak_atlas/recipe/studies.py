@@ -539,7 +539,7 @@ class TrajectoryStudy(Study):
     checkpoints: Sequence[int]  # epochs; 0 is the initialisation
     seed: int = 0
     precision: Precision = "fp32"
-    compared: int | None = None  # only the first so many networks, None: all
+    attacked: int | None = None  # this number of the networks, the first; None: all
 
     @property
     def setup(self) -> Setup:
@@ -549,8 +549,8 @@ class TrajectoryStudy(Study):
 
     @cached_property
     def trained(self) -> Population:
-        """The networks at the end of the training."""
-        return Population(self.setup.trained().states[: self.compared])
+        """The networks that are attacked, at the end of the training."""
+        return Population(self.setup.trained().states[: self.attacked])
 
     def judges(self, number: int, share: float = 0.7) -> Population:
         """Networks that judge how hard each sample is, and that no attack knows.
