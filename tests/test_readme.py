@@ -19,6 +19,7 @@ from leak_atlas.engine import paths
 
 DOCUMENTS = ("README.md", "docs/answers.md", "docs/own.md", "docs/settings.md")
 README = "\n".join((paths.ROOT / name).read_text() for name in DOCUMENTS)
+ANSWERS = (paths.ROOT / "docs/answers.md").read_text()
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 BLOCKS = [block for language, block in FENCED if not language]  # of the shell
 COMMANDS = [
@@ -170,8 +171,32 @@ def test_a_finding_is_a_claim_of_its_report(finding: re.Match[str]) -> None:
 
 
 def test_each_verdict_of_the_table_has_its_number() -> None:
-    links = re.findall(r"\]\((?:\.\./)?outputs/reports/[^)]+\.ipynb\)", README)
+    links = re.findall(r"\]\((?:\.\./)?outputs/reports/[^)]+\.ipynb\)", ANSWERS)
     assert len(links) == len(FINDINGS) > 50
+
+
+# A verdict of README's table, and the same verdict of docs/answers.md in the same row.
+VERDICT = re.compile(
+    r"\[(?P<verdict>[a-z ]*[a-z])[^\]]*\]\((?:\.\./)?outputs/reports/(?P<report>[^)]+)\.ipynb\)"
+)
+DRAWS = re.compile(r"(?P<draws>\w+ draws)\]\((?:docs/)?draws\.md\): (?P<verdict>\w+)")
+
+
+def _verdicts(row: str) -> set[tuple[str, ...]]:
+    """What a row of a table says: reports with verdicts, and those of several draws."""
+    reports = {one.group("report", "verdict") for one in VERDICT.finditer(row)}
+    return reports | {one.group("draws", "verdict") for one in DRAWS.finditer(row)}
+
+
+def test_each_row_of_the_readme_is_a_row_of_the_answers() -> None:
+    short, full = (
+        [_verdicts(row) for row in (paths.ROOT / name).read_text().splitlines() if "| [" in row]
+        for name in ("README.md", "docs/answers.md")
+    )
+    short = [row for row in short if row]
+    assert len(short) > 10
+    for row in short:
+        assert row in full
 
 
 def test_the_count_of_printed_numbers_is_that_of_their_table() -> None:
