@@ -14,10 +14,11 @@
 # attack rank defences in the same order?
 #
 # **Setup.** The same networks are attacked with few and with many shadow models. The attacks are
-# LiRA, RMIA, SAMIA (a network that learns to recognize members) and a threshold on the confidence,
-# one for each class, set on the shadow models. LiRA *online* uses shadow models that trained on a
-# sample and others that did not; *offline* uses only the latter. Shadow models come in pairs: each
-# sample is a member of exactly one of the two.
+# LiRA, RMIA, SAMIA (a network that learns to recognize members) and *confidence*, a threshold on
+# the probability of the true class. Each class has a threshold of its own, set on the shadow
+# models. *Online* LiRA uses shadow models that trained on the attacked sample and others that did
+# not. *Offline* LiRA uses only those that did not. Shadow models come in pairs: each sample is a
+# member of exactly one of the two.
 #
 # **Controls.**
 #
@@ -31,7 +32,7 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1 (64 by the architecture)
 pool = 600  # samples from which each network draws half
-dev = 300  # samples outside the pool, not used here; keeps the split of `defences`
+dev = 300  # samples outside the pool, not used here; keeps the split of `defences` in `quick`
 reference = 300  # samples outside the pool, not used here
 test = 600  # test samples
 epochs = 12  # epochs of training
@@ -47,9 +48,9 @@ targets = 10  # networks that are attacked
 sizes = [2, 4, 8, 16, 22]  # numbers of shadow models; the paper of LiRA: 256
 taught = [2, 4]  # numbers of shadow models from which SAMIA learns (its paper: 5)
 few = 4  # shadow models of a cheap attack
-attack_epochs = 10  # SAMIA: epochs of Adam, as in `pruning`
+attack_epochs = 10  # SAMIA: epochs of Adam, as in `pruning/fig07_fig08_risk`
 attack_lr = 0.001  # SAMIA: learning rate
-shadows = 10  # networks of each defence; the others, without the complement, are shadow models
+shadows = 10  # networks of each defence; the shadow models of one are the others except its pair
 learnt = 0.6  # least test accuracy of a network that has learnt
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0]  # seed on which the rules were set
@@ -147,7 +148,8 @@ attackers = {
     "SAMIA": samia,
     "confidence": recipe.Threshold(),
 }
-lira_sizes = [size for size in sizes if size >= 4]  # LiRA: two trained on a sample, two not
+# LiRA needs two shadow models that trained on a sample, and two that did not
+lira_sizes = [size for size in sizes if size >= 4]
 ordinary = "ordinary training"
 small_setup = replace(setup, models=shadows)
 variants = {ordinary: small_setup.trained()}
@@ -161,13 +163,14 @@ for defence, objectives in strengths.items():
     for number, objective in enumerate(objectives):
         variants[defence, number] = small_setup.trained(objective)
 for number, pad in enumerate(pads):
-    crops = replace(setup.schedule, augment=recipe.Augment(pad))
-    variants["augmentation", number] = small_setup.trained(schedule=crops)
+    augmented = replace(setup.schedule, augment=recipe.Augment(pad))
+    variants["augmentation", number] = small_setup.trained(schedule=augmented)
 for number, rho in enumerate(rhos):
-    flat = replace(setup.schedule, sharpness=rho)
-    variants["SAM", number] = small_setup.trained(schedule=flat)
+    sharpness_aware = replace(setup.schedule, sharpness=rho)
+    variants["SAM", number] = small_setup.trained(schedule=sharpness_aware)
 defences = list(variants)
 by_size = {size: recipe.Population(trained.states[targets : targets + size]) for size in sizes}
+# the same targets, once for each number of shadow models
 variants |= dict.fromkeys(sizes, attacked)
 ranking = [online, "RMIA", "confidence"]
 comparison = lab.compare(
@@ -186,7 +189,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Attacks by number of shadow models
-# LiRA starts at four shadow models: two that trained on a sample, and two that did not.
+# The *best attack* is the one with the highest AUC when all shadow models are used. LiRA needs at
+# least four shadow models: for each sample, two that trained on it, and two that did not.
 
 # %%
 rows = []
@@ -199,7 +203,7 @@ for name in attackers:
                 rows.append(row | {"measure": label})
 best = comparison.strongest(most)
 gap = comparison.contrast(few, most, "RMIA", against=best)
-below = report.effect(gap, "less than", "more than", "about", border=-0.02)
+amount = report.effect(gap, "less than", "more than", "about", border=-0.02)
 report.curves(
     rows,
     "shadow models",
@@ -207,38 +211,45 @@ report.curves(
     facet="measure",
     share=False,
     marked=True,
-    title=f"RMIA with {few} shadow models is {below} .02 of AUC below the best attack",
+    title=f"RMIA with {few} shadow models has an AUC {amount} .02 below the best attack",
     xlabel="number of shadow models",
     ylabel="AUC, or TPR at 1 % FPR",
 )
 
 # %%
-cells = []
+difference = "AUC minus that of the best attack"
+table = []
 for name in attackers:
     for size in sizes:
         if (size, name) in comparison.attacks:
             row = {"attack": name, "shadow models": size}
             row["AUC"] = comparison.estimate(size, name)
             row["TPR at 1 % FPR"] = comparison.estimate(size, name, "tpr@0.01")
-            row[f"AUC minus {best}, {most}"] = comparison.contrast(size, most, name, against=best)
-            cells.append(row)
-within = [row for row in cells if row[f"AUC minus {best}, {most}"].low > -0.02]  # the best has 0
-least = min(row["shadow models"] for row in within)
-cheap = [row for row in within if row["shadow models"] == least]
-names = " and ".join(row["attack"] for row in cheap)
-verb = "is" if len(cheap) == 1 else "are"
+            row[difference] = comparison.contrast(size, most, name, against=best)
+            table.append(row)
+# never empty: the best attack's difference from itself is 0
+close_rows = [row for row in table if row[difference].low > -0.02]
+fewest = min(row["shadow models"] for row in close_rows)
+cheapest_rows = [row for row in close_rows if row["shadow models"] == fewest]
+names = " and ".join(row["attack"] for row in cheapest_rows)
+verb = "is" if len(cheapest_rows) == 1 else "are"
 report.table(
-    cells,
+    table,
     caption=f"Mean over {targets} targets. The best attack is {best} with {most} shadow models. "
-    f"{names} with {least} shadow models {verb} significantly less than .02 below it. No attack "
-    "with fewer is",
+    f"{names} with {fewest} shadow models {verb} significantly less than .02 below it. No attack "
+    "with fewer shadow models is",
     fold="All attacks and numbers of shadow models",
 )
 
 # %% [markdown]
 # ## Does the ranking of defences depend on the attacker?
 # Each point is a defence at one strength, or ordinary training. A line joins the strengths of a
-# defence.
+# defence. Each network of a point is a target; its shadow models are the point's other networks,
+# except its pair.
+#
+# *RelaxLoss* keeps the training loss near a target. *CCL* is the convex-concave loss. *HAMP*
+# trains on soft labels. *CS-KD* is class-wise self-distillation. We count two further methods as
+# defences: augmentation, and *SAM* (sharpness-aware minimization).
 
 # %%
 aucs = {}
@@ -246,15 +257,15 @@ for name in ranking:
     aucs[name] = np.array([comparison.measured(variant, name) for variant in defences])
 
 
-def agreement(one, other):
-    """Rank correlation over defences of the AUCs of two attacks; its interval is over networks."""
+def agreement(attack, other_attack):
+    """Rank correlation of two attacks' mean AUCs over the defences; interval over networks."""
 
-    def ranks(networks):
-        first = aucs[one][:, networks].mean(axis=1)
-        second = aucs[other][:, networks].mean(axis=1)
-        return float(audit.rank_correlation(first, second))
+    def correlation(networks):
+        means = aucs[attack][:, networks].mean(axis=1)
+        other_means = aucs[other_attack][:, networks].mean(axis=1)
+        return float(audit.rank_correlation(means, other_means))
 
-    return audit.jackknife(ranks, shadows, recipe.LiRA().max_design_effect)
+    return audit.jackknife(correlation, shadows, recipe.LiRA().max_design_effect)
 
 
 by_confidence = agreement("confidence", online)
@@ -280,13 +291,15 @@ report.tradeoff(
 
 # %%
 rows = []
-for one, other in ((online, "confidence"), (online, "RMIA"), ("RMIA", "confidence")):
-    rows.append({"attacks": f"{one} and {other}", "rank correlation": agreement(one, other)})
+for attack, other_attack in ((online, "confidence"), (online, "RMIA"), ("RMIA", "confidence")):
+    row = {"attacks": f"{attack} and {other_attack}"}
+    row["rank correlation"] = agreement(attack, other_attack)
+    rows.append(row)
 report.table(
     rows,
     caption=f"Rank correlation of the mean AUCs of two attacks: ordinary training and "
     f"{len(defences) - 1} pairs of a defence and a strength, {shadows} networks each. Each attack "
-    f"uses {shadows - 2} shadow models of the defence. An interval is symmetric, so it may exceed 1",
+    f"uses {shadows - 2} shadow models of the defence. Intervals are symmetric and may exceed 1",
 )
 
 # %% [markdown]
@@ -309,11 +322,13 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** In the first figure all targets share the same shadow models: intervals cover other
-# targets, not other shadow models. SAMIA is costly, so it learns from few shadow models. Their
-# members are drawn from the samples that are attacked. The ranking uses the AUC alone; at a low FPR
-# it may differ. Its interval covers other networks, not other defences. The ranked defences train
-# networks from scratch; Adv-Reg, SELENA and DP-SGD are not among them.
+# **Limits.** In the first figure all targets share the same shadow models. So the intervals
+# describe other targets, not other shadow models. SAMIA is costly, so it learns from fewer shadow
+# models than the other attacks. Shadow models draw their members from the attacked samples; in
+# SAMIA's paper, the attacker has other samples. The ranking uses the AUC alone; at a low FPR the
+# ranking may differ. The interval of a rank correlation describes other networks, not other
+# defences. The ranked defences train networks from scratch; Adv-Reg, SELENA and DP-SGD are not
+# among them.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

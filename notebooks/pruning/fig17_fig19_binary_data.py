@@ -13,23 +13,23 @@
 # accuracy to around 50% (random guessing accuracy)" (section 6.3.2). The figures include binary
 # data. We read "around 50%" as below 0.53.
 #
-# **Setup.** The features of a sample are bits. A fully connected network is pruned (L1
-# unstructured: single weights) and fine-tuned with PPB, with DP-SGD, or without a defence (*Base*).
+# **Setup.** The features of a sample are bits. A fully connected network is pruned (L1 unstructured
+# removes single weights). It is fine-tuned with PPB, with DP-SGD, or without a defence (*Base*).
 # PPB sorts the probabilities of each member's posterior by size. It penalizes the divergence
 # between the sorted posteriors of two members; the number after PPB is the weight of the penalty. A
 # *non-adaptive* attack learns from shadow models of Base, an *adaptive* attack from shadow models
-# with the target's defence. The *net gain* of a defence is the attack accuracy that it takes from
-# SAMIA minus the test accuracy that it costs.
+# with the target's defence. On Base, both are the same attack. The *net gain* of a defence is the
+# fall of SAMIA's attack accuracy minus the fall of test accuracy, both compared with Base.
 #
 # **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #
 # **Controls.**
 #
-# 1. *The largest weight of PPB* that the paper tries (decides the first question). In `quick`, the
-#    networks still fit most members with it (see the table).
-# 2. *Early stopping* (decides the second question): Base after fewer epochs, before or after
-#    pruning. The test accuracy with PPB is compared with that of Base stopped where adaptive LiRA
-#    has the same AUC (*at matched AUC*).
+# 1. *The largest weight of PPB* that the paper tries (decides the first question). In `quick`,
+#    networks with this weight still fit most of their members (see the table).
+# 2. *Early stopping* (decides the second question): Base trained for fewer epochs before pruning,
+#    or fine-tuned for fewer after it. The test accuracy with PPB is compared with that of Base
+#    stopped where adaptive LiRA has the same AUC (*at matched AUC*).
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location, Purchase, Texas
@@ -131,8 +131,8 @@ claims
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 17 and 19)
 # A point further down leaks less, a point further right is more accurate. Guessing has an attack
-# accuracy of 0.5. The attack is adaptive only where the legend says so. All defences start from the
-# same pruned networks.
+# accuracy of 0.5. The attack is adaptive only where the legend says so. The fine-tuning with each
+# defence starts from the same pruned networks.
 
 # %%
 study = PruningStudy(
@@ -152,7 +152,8 @@ variants = {"dense": study.dense, "Base": study.pruned(pruner, sparsity)}
 variants[weak] = study.pruned(pruner, sparsity, PPB(ppb))
 variants[strong] = study.pruned(pruner, sparsity, PPB(strong_ppb))
 variants["DP-SGD"] = study.pruned(pruner, sparsity, DPSGD(noise))
-variants[ppb_adaptive] = variants[weak]
+variants[ppb_adaptive] = variants[weak]  # the same networks under another attack
+# Against these variants, an attack learns from shadow models of Base.
 non_adaptive = dict.fromkeys((weak, strong, "DP-SGD"), study.shadow_models(variants["Base"]))
 
 # %%
@@ -172,9 +173,9 @@ comparison = lab.compare(
 )
 
 # %%
-accuracies = {v: comparison.estimate(v, "SAMIA", "accuracy") for v in attacked}
+accuracies = {name: comparison.estimate(name, "SAMIA", "accuracy") for name in attacked}
 report.tradeoff(
-    comparison.plane({v: [v] for v in attacked}, "SAMIA", "accuracy"),
+    comparison.plane({name: [name] for name in attacked}, "SAMIA", "accuracy"),
     facet=None,
     reference=None,
     title=f"Non-adaptive SAMIA's attack accuracy is {accuracies[strong].value:.2f} with {strong}, "
@@ -185,8 +186,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The points on the line are Base, stopped after fewer epochs. A defence below the line leaks less
-# than early stopping at the same test accuracy.
+# The points on the line are Base, stopped after fewer epochs or trained to the end. A defence to
+# the right of the line is more accurate than early stopping at the same AUC.
 
 # %%
 lines = {"Base, by epoch": [*comparison.checkpoints["Base"], "Base"], ppb_adaptive: [ppb_adaptive]}
@@ -227,7 +228,7 @@ strong_falls = {
     "fall of member accuracy": comparison.contrast("Base", strong, metric="member accuracy"),
     "fall of the AUC of LiRA": comparison.contrast("Base", strong, "LiRA"),
 }
-# One of ten networks fits badly: the mean accuracy of members is too uncertain for a check.
+# The check is the AUC: in `quick`, the interval of the fall of member accuracy contains 0.
 strong_auc_fall = strong_falls["fall of the AUC of LiRA"]
 strong_checks = manipulation_checks | {f"{strong} lowers the AUC of LiRA": strong_auc_fall}
 dp_auc_fall = comparison.contrast("Base", "DP-SGD", "LiRA")
@@ -256,10 +257,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All targets draw their members from the same half of the pool, and each defence has
-# one set of shadow models. A non-adaptive attack can miss members that an adaptive one identifies.
-# The dense network is trained without DP-SGD: no privacy bound is claimed. Two weights of PPB and
-# one noise multiplier of DP-SGD are tried; one pruner, as in the paper.
+# **Limits.** All targets draw their members from the same half of the pool, and each attack learns
+# from one set of shadow models. A non-adaptive attack can miss members that an adaptive one
+# identifies. The dense network is trained without DP-SGD, so DP-SGD gives no privacy bound here. We
+# try two weights of PPB, one noise multiplier of DP-SGD and, as in the paper, one pruner.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

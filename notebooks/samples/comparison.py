@@ -13,21 +13,22 @@
 # prediction accuracy while reducing attack accuracy more than other defense methods". The slide
 # gives no numbers.
 #
-# **Setup.** A network is pruned in five rounds, each with a defence. WeMem ranks members by their
-# *memorization score*: how much the confidence in a sample depends on training with it. *RSW*
-# trains each epoch on a window that slides over the ranked members. *RMR* adds an L2 penalty for
-# members with high scores. *SWMR* does both. *PPB* (pair-based posterior balancing), *ADV*
-# (adversarial regularization) and *RelaxLoss* come from other papers. *Base* has no defence.
+# **Setup.** A network is pruned in five rounds, and each round trains with a defence. WeMem ranks
+# members by their *memorization score*: how much the confidence in a sample depends on training
+# with it. *RSW* trains each epoch on a window that slides over the ranked members. *RMR* adds an L2
+# penalty for members with high scores. *SWMR* does both. *PPB* (pair-based posterior balancing),
+# *ADV* (adversarial regularization), *RelaxLoss* and *DP-SGD* come from other papers. Where
+# `noise` is 0, as in `quick`, DP-SGD is left out. *Base* has the same rounds without a defence.
 # Attack accuracy is averaged over five attacks: four thresholds and an attack network (*NN*).
-# Shadow models have the defence of their target (adaptive attacks). We judge RSW: on a pilot seed
-# of `quick`, it lowered attack accuracy most. n counts target networks.
+# Shadow models have the defence of their target (adaptive attacks). The first answer is about RSW
+# because RSW lowered attack accuracy most on a pilot seed of `quick`. n counts target networks.
 #
 # **Controls.**
 #
 # 1. *Early stopping* of Base decides whether WeMem is worth its cost. Test accuracies are compared
 #    at the same AUC of LiRA (*matched AUC*).
-# 2. *Threshold attacks alone*: the same comparison without NN.
-# 3. *Manipulation check*: each defence raises the loss on members.
+# 2. *Threshold attacks alone*: RSW is compared with the other defences without NN.
+# 3. *Manipulation check*: each defence raises the loss on members, compared with Base.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -48,7 +49,7 @@ networks = 32  # networks that give the scores, each on .7 of the pool (Feldman 
 score_epochs = 30  # epochs of each network that gives scores (not stated; a fork of the code: 30)
 rounds = 5  # rounds, the first of which removes nothing (slides: 5)
 sparsity = 0.6  # share of the weights that the last round has removed (slides: mainly .6)
-risky_share = 0.176  # share of members with the penalty (published CIFAR10 scores above tau = .5)
+risky_share = 0.176  # share of penalized members (`quick`: published CIFAR10 scores above .5)
 narrow = 9  # members of a class in the window of RSW and SWMR (slides, CIFAR10: 500)
 small_step = 1  # ranks by which RSW's window moves in an epoch (slides, CIFAR10: 50)
 large_step = 2  # ranks by which SWMR's window moves in an epoch (slides, CIFAR10: 100)
@@ -56,7 +57,7 @@ stops = [2, 5, 10, 20, 40, 100]  # early stopping: dense epochs, then one epoch 
 ppb = 4.0  # weight of PPB (published code: 1 to 16)
 adv = 1.0  # weight of adversarial regularization (published code: 1 to 8)
 adv_width = 64  # units of its attack network's first layer (published code: 1024)
-alpha = 0.6  # loss that RelaxLoss aims at, nats (published code: 1, which costs .03 of accuracy)
+alpha = 0.6  # loss that RelaxLoss aims at, nats (published code: 1; it cost accuracy in `quick`)
 noise = 0.0  # noise multiplier of DP-SGD; 0: no network with DP-SGD (published code: .01 to 1)
 attack_epochs = 100  # epochs of the attack network NN, with Adam (published code: 100)
 learnt = 0.6  # test accuracy that is required of the dense networks (ours)
@@ -74,29 +75,29 @@ from leak_atlas.recipe import RMR, Data, LiRA, Model, Schedule, Threshold, Windo
 slide = "slide on existing defences"
 last_rivals = ", RelaxLoss and DP-SGD" if noise else " and RelaxLoss"
 rival_names = f"PPB, ADV{last_rivals}"
-five = "mean accuracy of five attacks"
-four = "mean accuracy of the four threshold attacks"
-strengths = "one strength of each defence, fixed beforehand; paired over targets"
+mean_of_five = "mean accuracy of five attacks"
+mean_of_four = "mean accuracy of the four threshold attacks"
+fixed_strengths = "one strength of each defence, fixed beforehand; paired over targets"
 claims = report.claims(
     report.Claim(
         "rsw_beats_others",
         f"At fixed strengths, WeMem's RSW lowers attack accuracy more than each of {rival_names}",
         fails="At fixed strengths, WeMem's RSW lowers attack accuracy less than one or more of "
         f"{rival_names}",
-        quantity=f"{five}: the highest of the differences RSW (training on a sliding window of "
-        f"members) minus each of {rival_names}",
+        quantity=f"{mean_of_five}: the highest of the differences RSW (training on a sliding "
+        f"window of members) minus each of {rival_names}",
         below=0.0,
         margin=0.02,
         paper=slide,
         quote="reducing attack accuracy more than other defense methods",
-        control=strengths,
+        control=fixed_strengths,
         headline=True,
     ),
     report.Claim(
         "rsw_without_nn",
         "Under the threshold attacks alone, RSW lowers attack accuracy more than each of "
         f"{rival_names}",
-        quantity=f"{four}: the highest of the differences RSW minus each of {rival_names}",
+        quantity=f"{mean_of_four}: the highest of the differences RSW minus each of {rival_names}",
         below=0.0,
         margin=0.02,
         ours="our control",
@@ -110,13 +111,13 @@ claims = report.claims(
     report.Claim(
         "all_beat_others",
         f"RMR and SWMR each lower attack accuracy more than each of {rival_names}",
-        quantity=f"{five}: the highest of the differences RMR minus each of {rival_names}, and "
-        "SWMR minus each of them",
+        quantity=f"{mean_of_five}: the highest of the differences RMR minus each of {rival_names}, "
+        "and SWMR minus each of them",
         below=0.0,
         margin=0.02,
         paper=slide,
         quote="reducing attack accuracy more than other defense methods",
-        control=strengths,
+        control=fixed_strengths,
     ),
     report.Claim(
         "stays_accurate",
@@ -135,9 +136,9 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and AUC of each defence
-# The line joins networks that were stopped early, of two kinds. Some dense networks were stopped
-# early and then pruned, with one epoch a round. Others are Base after each of its rounds. The line
-# leaves out even earlier stops, which leak less than every defence. Down and right is better.
+# The line joins networks that train for fewer epochs: dense networks that are stopped early, then
+# pruned with one epoch a round. The line ends with Base. If several stops leak less than every
+# defence, the line starts at the last of them. Down and right is better.
 
 # %%
 study = WindowStudy(
@@ -158,6 +159,7 @@ study = WindowStudy(
 )
 
 # %%
+# RSW trains on low scores first, SWMR on high scores first
 penalty = RMR(0.1, share=risky_share)
 rsw_window = Window(narrow, small_step, "low-to-high")
 swmr_window = Window(narrow, large_step, "high-to-low")
@@ -166,6 +168,7 @@ wemem = {
     "RMR": study.penalized(penalty),
     "SWMR": study.windowed(swmr_window, penalty=penalty),
 }
+# as published: seven steps of ADV's attack network and one step of the classifier an epoch
 adversarial = recipe.AdversarialRegularization(adv, 7, "one_step", adv_width, outsiders="dev")
 rivals = {
     "PPB": study.defended(recipe.PPB(ppb)),
@@ -233,8 +236,8 @@ def accuracy_change(name, other, attackers):
 beaten = [name for name in rivals if accuracy_change("RSW", name, five_attacks).high < 0]
 finding = "does not have a significantly lower mean attack accuracy than any other paper's defence"
 if beaten:
-    last = f" and {beaten[-1]}" if len(beaten) > 1 else beaten[-1]
-    beaten_names = ", ".join(beaten[:-1]) + last
+    last_name = f" and {beaten[-1]}" if len(beaten) > 1 else beaten[-1]
+    beaten_names = ", ".join(beaten[:-1]) + last_name
     finding = f"has a significantly lower mean attack accuracy than {beaten_names}"
 report.profile(
     points,
@@ -261,9 +264,10 @@ for name in ("Base", *defences):
         row["accuracy minus early stopping"] = comparison.early_stopping(name, "LiRA")
     rows.append(row)
 caption = (
-    "Five attacks, four threshold attacks: mean attack accuracy. Last column: test accuracy at "
+    "The columns on five and on four attacks have mean attack accuracies. The last column compares "
+    "test accuracies at matched AUC of LiRA. "
 )
-caption += f"matched AUC of LiRA. {targets} targets, {shadows} shadow models. "
+caption += f"{targets} targets, {shadows} shadow models. "
 caption += "DP-SGD: differentially private training" if noise else "DP-SGD is left out"
 report.table(rows, caption=caption)
 
@@ -278,23 +282,24 @@ for name, population in defences.items():
 rival_checks = {}
 for name in rivals:
     rival_checks |= loss_checks[name]
-worst = {}  # the highest of the differences from the other papers' defences
+highest = {}  # the highest of the differences: a WeMem defence minus each other paper's defence
 for name in wemem:
     changes = [accuracy_change(name, other, five_attacks) for other in rivals]
-    worst[name] = audit.largest(changes)
-rmr_and_swmr = audit.largest([worst["RMR"], worst["SWMR"]])
+    highest[name] = audit.largest(changes)
+rmr_and_swmr = audit.largest([highest["RMR"], highest["SWMR"]])
 without_nn = audit.largest([accuracy_change("RSW", other, thresholds) for other in rivals])
 
 # %%
-others = {}
-for words, change in {"RMR and SWMR": rmr_and_swmr, "RSW, thresholds alone": without_nn}.items():
+differences = {}
+for label, change in {"RMR and SWMR": rmr_and_swmr, "RSW, thresholds alone": without_nn}.items():
     significance = report.effect(change, "significant", "significant", "not significant")
-    others[f"highest difference for {words} ({significance})"] = change
-rsw_note = report.listed(others)
-weak = [name for name in rivals if accuracy_change(name, "Base", five_attacks).high >= 0]
-if weak:
-    weak_names = " and ".join(weak)
-    rsw_note += f"; with {weak_names}, attack accuracy is not significantly lower than with Base"
+    differences[f"highest difference for {label} ({significance})"] = change
+rsw_note = report.listed(differences)
+no_better = [name for name in rivals if accuracy_change(name, "Base", five_attacks).high >= 0]
+if no_better:
+    no_better_names = " and ".join(no_better)
+    rsw_note += f"; with {no_better_names}, "
+    rsw_note += "attack accuracy is not significantly lower than with Base"
 aucs = {}
 for name in ("RSW", "RelaxLoss"):
     aucs[f"AUC of LiRA, {name}"] = comparison.estimate(name, "LiRA")
@@ -304,7 +309,7 @@ rsw_note += f"; {report.listed(aucs)}"
 wemem_checks = loss_checks["RSW"] | loss_checks["RMR"] | loss_checks["SWMR"]
 report.judge(
     claims,
-    rsw_beats_others=worst["RSW"],
+    rsw_beats_others=highest["RSW"],
     rsw_without_nn=without_nn,
     stopping=stopping,
     all_beat_others=rmr_and_swmr,
@@ -324,12 +329,13 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, and one strength of each defence: at a higher
-# strength, PPB, ADV or RelaxLoss may lower attack accuracy more and cost more test accuracy. An
-# epoch of RSW or SWMR visits only the members in its window; no control here gives the other
-# defences the same number of visits. Six of the slides' ten attacks are classifiers; here, one of
-# five. Dense networks that are stopped early have one epoch a round, WeMem has 21: this may favour
-# WeMem. Targets share shadow models and half of the samples.
+# **Limits.** There is one data set, one architecture, and one strength of each defence. At a higher
+# strength, another paper's defence may lower attack accuracy more and cost more test accuracy. An
+# epoch of RSW or SWMR visits (trains on) only the members in its window; no control here gives the
+# other defences the same number of visits. Six of the slides' ten attacks are classifiers; one of
+# our five attacks is. On the line of early stopping, all networks but Base train for one epoch a
+# round. WeMem's networks train for up to `round_epochs` a round: this may favour WeMem. All
+# targets draw their members from one half of the samples and share shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,21 +9,25 @@
 # %% [markdown]
 # # Do networks encode membership faster on harder data?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that "more complex datasets lead to a
-# faster, more extensive, and more varied encoding" (section on dataset complexity). The article
-# defines nothing: definitions and borders are ours.
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that "more complex
+# datasets lead to a faster, more extensive, and more varied encoding" (section on dataset
+# complexity). The article defines nothing: definitions and borders are ours. Comments on the
+# parameters cite a *reading note*, a summary of the paper that others published.
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
 # member of networks that trained on it, minus the same for other networks. *Leakage* is the mean
-# vulnerability of all samples. n counts pairs of networks; each sample is a member of one network
+# vulnerability of all samples. The parameter `data` names the harder data set, `simple` the simpler
+# one. In the verdicts, n is the number of pairs of networks; each sample is a member of one network
 # of a pair.
 #
 # **Controls.**
 #
-# 1. *Each data set's own final leakage* (decides whether harder data are encoded faster): a higher
-#    final leakage alone could explain an earlier epoch. The *delay* is the mean epoch, weighted by
-#    the leakage that each epoch adds, as a share of the training.
-# 2. *Permuted membership*: the same attack on random membership labels.
+# 1. *Each data set's own final leakage* (decides whether harder data are encoded faster). Networks
+#    with a higher final leakage could reach the same leakage earlier for this reason alone. So the
+#    *delay* measures when each data set's own leakage arises: it is the mean epoch, weighted by the
+#    leakage that each epoch adds, as a share of the training.
+# 2. *Permuted membership*: the same attack on random membership labels. TPR and FPR also change by
+#    chance; we subtract this part from the speed at which they change.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
@@ -141,24 +145,24 @@ comparison = lab.compare(
     also=[attacks, permuted],
 )
 results = comparison.results
-attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
-permuted_scores = {name: over_time.read(results, each) for name, each in permuted.items()}
+attack_scores = {name: over_time.read(results, attack) for name, attack in attacks.items()}
+permuted_scores = {name: over_time.read(results, attack) for name, attack in permuted.items()}
 
 # %% [markdown]
 # ## Leakage by epoch
-# Bands are 95 % intervals of the mean over samples.
+# The lines are means over samples, the bands are 95 % intervals. The title compares the epochs at
+# which networks reach the same leakage: 90 % of the final leakage on the simpler data.
 
 # %%
 points = []
-for name, each in attack_scores.items():
-    means = over_time.jackknife(trajectories.mean_advantage, each, rule=rate)
+for name, scores in attack_scores.items():
+    means = over_time.jackknife(trajectories.mean_advantage, scores, rule=rate)
     for epoch, value in zip(checkpoints, means, strict=True):
         points.append({"data": name, "epoch": epoch, "value": value})
 simpler_scores, harder_scores = attack_scores[simple], attack_scores[data]
-reached = over_time.jackknife(
+on_simpler, on_harder, difference = over_time.jackknife(
     trajectories.epochs_to_reach, simpler_scores, harder_scores, part=part, rule=rate
 )
-on_simpler, on_harder, difference = reached
 effect = report.effect(difference, "later", "earlier", "not significantly earlier")
 report.curves(
     points,
@@ -184,7 +188,7 @@ for name, epoch in ((simple, on_simpler), (data, on_harder)):
 equal = f"Equal leakage: {100 * part:g} % of the final leakage on {simple}"
 definitions = "Speed: path length of a sample in the plane of FPR and TPR, per epoch, minus that "
 definitions += "with permuted membership. Highly vulnerable: share of samples with TPR ≥ .8 and "
-definitions += "FPR ≤ .2. Delay: .5 if leakage grows evenly"
+definitions += "FPR ≤ .2. Delay: .5 if leakage grows at a constant rate, more if it grows late"
 report.table(
     rows,
     caption=f"{equal}. {definitions}. {networks} networks on each data set",
@@ -195,8 +199,8 @@ report.table(
 # ## Verdicts
 
 # %%
-accuracies = [comparison.accuracy(name) for name in studies]
-members = [comparison.estimate(name, "", "member accuracy") for name in studies]
+test_accuracies = [comparison.accuracy(name) for name in studies]
+member_accuracies = [comparison.estimate(name, "", "member accuracy") for name in studies]
 checks = {f"{data} is harder than {simple}": comparison.accuracy_difference(simple, data)}
 for name in studies:
     checks[f"AUC of LiRA above .5 on {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
@@ -214,16 +218,16 @@ report.judge(
     own_level=over_time.contrast(trajectories.delay, *harder_and_simpler, rule=rate),
     checks={claim.name: checks for claim in claims},
     regime={
-        "member accuracy": min(each.value for each in members),
-        "test accuracy": min(each.value for each in accuracies),
+        "member accuracy": min(accuracy.value for accuracy in member_accuracies),
+        "test accuracy": min(accuracy.value for accuracy in test_accuracies),
     },
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets. No
-# claim tests "more varied".
-# Epochs between checkpoints are interpolated. The page on the vulnerability plane attacks the same
-# networks, so the answers of the two pages are not independent.
+# **Limits.** The page compares one pair of data sets, which differ in more than difficulty. No
+# claim tests "more varied". Leakage between checkpoints is interpolated. The page on the
+# vulnerability plane (`plane`) attacks the same networks, so the answers of the two pages are not
+# independent.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

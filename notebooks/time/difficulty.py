@@ -9,26 +9,28 @@
 # %% [markdown]
 # # Is a sample's difficulty a strong predictor of its risk?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that "cumulative model effort and
-# uncertainty, particularly 'epistemic uncertainty'", are "strong predictors of both final and
-# dynamic privacy risk" (section on difficulty). It singles out epistemic uncertainty, "the model's
-# inherent uncertainty about a sample". The article names no measures: we take common ones.
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that "cumulative model
+# effort and uncertainty, particularly 'epistemic uncertainty'", are "strong predictors of both
+# final and dynamic privacy risk" (section on difficulty). It describes epistemic uncertainty as
+# "the model's inherent uncertainty about a sample". The article names no measures, so we take
+# common ones.
 #
-# **Setup.** Judges (networks that are never attacked) measure how hard each sample is. A sample's
-# *risk* is LiRA's TPR minus FPR after training: how often LiRA calls the sample a member of
-# networks that trained on it, minus the same for other networks. Measures of *effort* accumulate
-# over training, such as the mean loss. Measures of *uncertainty* are variances, such as that of p,
-# the probability of the true class. n counts pairs of networks; each sample is a member of one
-# network of a pair.
+# **Setup.** *Judges* are networks that no attack uses. They measure how hard each sample is. A
+# sample's *risk* is LiRA's TPR minus FPR after training: how often LiRA calls the sample a member
+# of networks that trained on it, minus the same for other networks. Measures of *effort*
+# accumulate over training, such as the mean loss. Measures of *uncertainty* are variances, such as
+# the variance of p, the probability of the true class. n counts pairs of networks; each sample is
+# a member of exactly one network of each pair.
 #
 # **Controls.**
 #
-# 1. *Noise of the risk*, in both answers: few networks measure the risk with noise, which lowers
-#    correlations. *Corrected for noise*, the correlation with the risk in one half of the networks
-#    is divided by the square root of the correlation between the risks in both halves.
-# 2. *Permuted membership*: the same attack on random membership labels. We subtract what it finds
-#    from the speed of TPR and FPR.
-# 3. *Class*: we also rank samples within each class.
+# 1. *Noise of the risk*. The risk is estimated from few networks, so it is noisy, and noise lowers
+#    correlations. Both answers are *corrected for noise*: the correlation with the risk in one
+#    half of the networks is divided by the square root of the correlation between the risks in
+#    the two halves.
+# 2. *Permuted membership*: the same attack with random membership labels. A sample's TPR and FPR
+#    change with these labels too. We subtract the speed of this change.
+# 3. *Class*: we also rank samples within each class, so that no difference between classes enters.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -153,14 +155,14 @@ permuted = study.attacks(permuted=0)
 halves = study.halves(halvings, [epochs])
 judge_networks = study.judges(judges, share)
 judge_signals = study.signals(judge_networks)
-early = checkpoints[2]  # the early epoch of *early error* and *gradient norm*
-read_networks = judge_networks.states[:readings]
-norms = [GradientNorm(state.at(early)) for state in read_networks]
-depths = [PredictionDepth(state) for state in read_networks]
+early = checkpoints[2]  # epoch at which *early error* and *gradient norm* are measured
+some_judges = judge_networks.states[:readings]
+norm_steps = [GradientNorm(state.at(early)) for state in some_judges]
+depth_steps = [PredictionDepth(state) for state in some_judges]
 comparison = lab.compare(
     {"networks": study.trained},
     {"LiRA": LiRA()},
-    also=[attacks, permuted, halves, judge_signals, norms, depths],
+    also=[attacks, permuted, halves, judge_signals, norm_steps, depth_steps],
 )
 
 # %%
@@ -172,27 +174,29 @@ scores_of_halves = over_time.read_halves(results, halves)
 signals = over_time.outputs(results, judge_signals)
 measures = difficulty(signals, early)
 index, labels = measures.pop("index"), measures.pop("labels")
-read_signals = signals[epochs][:readings]  # they say which judge trained on which sample
-read_norms = [results[step] for step in norms]
-read_depths = [results[step] for step in depths]
-measures["gradient norm"] = mean_over_members(read_norms, "norm", read_signals)
-measures["prediction depth"] = mean_over_members(read_depths, "depth", read_signals)
+some_signals = signals[epochs][:readings]  # these record which judge trained on which sample
+norms = [results[step] for step in norm_steps]
+depths = [results[step] for step in depth_steps]
+measures["gradient norm"] = mean_over_members(norms, "norm", some_signals)
+measures["prediction depth"] = mean_over_members(depths, "depth", some_signals)
 
 # %% [markdown]
 # ## Correlation with the risk
-# A larger value of each measure means a harder sample. Measures are means over the judges that
-# trained on the sample, except where judges without it are named.
+# A larger value of each measure means a harder sample. Each measure is a mean over the *judges with
+# the sample*, which trained on it. Three measures use *judges without the sample*, after training:
+# ensemble variance, inconsistency and memorization.
 #
-# - *Effort*, over all checkpoints: *mean loss*; *spread of loss* (its interquartile range);
-#   *forgetting* (how often a right answer turns wrong); *iteration learned* (the first checkpoint
-#   from which the answer stays right); *margin* (best wrong logit minus that of the true class).
-# - *Uncertainty*: *epistemic* (variance of p over training); *aleatoric* (mean of p (1 − p));
-#   *ensemble variance* (variance of p between judges without the sample).
-# - Neither: *last loss*; *gradient norm* and *early error* (distance of the output from the true
-#   class), both at an early epoch; *prediction depth* (the first part of the network from which the
-#   nearest members' labels agree with the answer); *inconsistency* (share of judges without the
-#   sample that are wrong); *memorization* (mean p of judges with the sample minus that of judges
-#   without it).
+# - *Effort*, over all checkpoints after the initialisation: *mean loss*; *spread of loss*
+#   (interquartile range of the loss); *forgetting* (how often a right prediction turns wrong);
+#   *iteration learned* (first checkpoint from which the prediction stays right); *margin* (largest
+#   logit of a wrong class minus the logit of the true class).
+# - *Uncertainty*: *epistemic* (variance of p over the same checkpoints); *aleatoric* (mean of
+#   p (1 − p) over them); *ensemble variance* (variance of p between judges without the sample).
+# - Neither: *last loss* (after training); *gradient norm* and *early error* (distance between the
+#   posterior and the one-hot label), both at an early epoch; *prediction depth* (first part of the
+#   network from which the labels of the nearest members agree with the prediction);
+#   *inconsistency* (share of judges without the sample that are wrong); *memorization* (mean p of
+#   judges with the sample minus mean p of judges without it).
 
 # %%
 groups = {"effort": EFFORT, "uncertainty": UNCERTAINTY}
@@ -221,7 +225,8 @@ report.against_paper(
 
 # %% [markdown]
 # ## Correlation within classes and with speed
-# *Speed* is how fast a sample's TPR and FPR change in training.
+# A sample's *speed* is the length of its path in the plane of FPR and TPR, per epoch, minus that
+# with permuted membership.
 
 # %%
 correlations = prediction.correlations_with_risk(
@@ -235,17 +240,13 @@ for name in [*groups, *grouped]:
     row["with risk, within classes"] = correlations[name].within_class
     row["with speed"] = correlations[name].speed
     rows.append(row)
-caption = "Rank correlations over samples, from all networks, not corrected for noise"
-caption += (
-    ". Speed: path length of a sample in the plane of FPR and TPR, per epoch, minus that with "
-)
-caption += (
-    "permuted membership. The correction uses other correlations: those with the risk in one "
-)
-caption += "half of the networks"
-caption += f". The risks in two halves correlate by {agreement}"
+caption = "Rank correlations over samples, from all networks, not corrected for noise. The figure "
+caption += "uses the risk in one half of the networks, and is corrected. The rank correlation "
+caption += f"between the risks in two halves is {agreement}"
 report.table(
-    rows, caption=caption, fold="Correlations of each measure, with speed and within classes"
+    rows,
+    caption=caption,
+    fold="Measures of effort and uncertainty: correlations with risk, within classes, with speed",
 )
 
 # %% [markdown]
@@ -277,11 +278,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The article does not define effort and uncertainty: other measures may correlate more
-# or less. The border for a strong correlation is ours, and so is the correction for noise. It does
-# not remove the noise of the measures, which come from few judges (`judges`, `readings`); intervals
-# do not cover other judges. A sample with high final risk has a long path, so the claim on speed is
-# not independent of the claim on risk. The measures *memorization* and *inconsistency* are close to
-# what LiRA itself compares.
+# or less. The border for a strong correlation and the correction for noise are ours. The correction
+# does not remove the noise of the measures, which come from few judges (`judges`, `readings`).
+# Intervals do not cover other judges. A sample with high final risk has a long path, so the claim
+# on speed is not independent of the claims on risk. *Memorization* and *inconsistency* are close to
+# LiRA's own comparison of networks with and without the sample.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

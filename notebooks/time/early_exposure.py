@@ -15,20 +15,19 @@
 # (epoch 150 of 200) and 37.5 % (epoch 150 of 400).
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
-# member of networks that trained on it, minus the same for other networks. At each epoch LiRA
-# *flags* the most vulnerable tenth of the samples. Samples that *end vulnerable* are those flagged
-# after training. These definitions are ours. n counts pairs of networks; each sample is a member of
-# one network of a pair.
+# member of networks that trained on it, minus the same for other networks. At each checkpoint,
+# LiRA *flags* the most vulnerable tenth of the samples. Samples that *end vulnerable* are those
+# flagged after training. These definitions are ours. n counts pairs of networks; each sample is a
+# member of exactly one network of each pair.
 #
 # **Controls.**
 #
-# 1. *A constant learning rate* qualifies the answer at 75 %. The networks of both answers have a
-#    learning rate that falls to 0, so little can change late. The constant rate is lower than the
-#    initial value of the falling rate.
-# 2. *Other networks*. Flags at two epochs of the same networks share their errors. So one half of
-#    the networks decides which samples end vulnerable, and the other half flags. The last column
-#    of the table has the share after training: shares on the same networks can be larger because
-#    they include shared errors.
+# 1. *A constant learning rate*, for the answer at 75 %. In both answers the learning rate falls
+#    to 0, so flags may change little late in training. The constant rate is lower than the initial
+#    value of the falling rate.
+# 2. *Other networks*. Flags at two epochs of the same networks share errors, which can increase the
+#    share of samples that are flagged at both. In this control, one half of the networks decides
+#    which samples end vulnerable, and the other half flags.
 # 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
@@ -51,8 +50,8 @@ share = 0.7  # share of the pool that each judge trains on (ours)
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 halvings = 4  # divisions of the networks into halves that share no shadow model (ours)
 flags = 0.1  # share of the samples that is flagged (ours)
-early = 15  # epoch here that stands for epoch 150 of 400; one of the checkpoints
-late = 30  # epoch here that stands for epoch 150 of 200; one of the checkpoints
+early = 15  # epoch of this page that stands for epoch 150 of 400; one of the checkpoints
+late = 30  # epoch of this page that stands for epoch 150 of 200; one of the checkpoints
 learnt = 0.6  # test accuracy that is required of the networks (ours)
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0, 1]  # seeds on which the rules were set
@@ -152,11 +151,11 @@ study = TrajectoryStudy(
 )
 constant = replace(study.schedule, lr=constant_lr, decay="constant")
 studies = {"falling rate": study, "constant rate": replace(study, schedule=constant)}
-halves = {name: by_rate.halves(halvings) for name, by_rate in studies.items()}
+halves = {name: variant.halves(halvings) for name, variant in studies.items()}
 attacks = study.attacks()
 judge_signals = study.signals(study.judges(judges, share))
 comparison = lab.compare(
-    {name: by_rate.trained for name, by_rate in studies.items()},
+    {name: variant.trained for name, variant in studies.items()},
     {"LiRA": LiRA()},
     also=[halves, attacks, judge_signals],
 )
@@ -165,8 +164,8 @@ comparison = lab.compare(
 results = comparison.results
 attack_scores = over_time.read(results, attacks)
 shares = {}
-for name, pairs in halves.items():
-    scores_of_halves = over_time.read_halves(results, pairs)
+for name, divisions in halves.items():
+    scores_of_halves = over_time.read_halves(results, divisions)
     shares[name] = prediction.early_flags(scores_of_halves, flags, rate)
 
 signals = over_time.outputs(results, judge_signals)
@@ -175,8 +174,10 @@ hardness = {"hardness": measures["mean loss"], "pool": measures["index"]}
 
 # %% [markdown]
 # ## Samples that end vulnerable and are already flagged
-# Each panel is one learning rate. *On the same networks*, the share after training is 1 by
-# definition. The title gives shares for the falling rate, on the same networks.
+# Each panel shows one learning rate. All flags come from halves of the networks. *On the same
+# networks*: one half decides which samples end vulnerable, and the same half flags. Its share after
+# training is 1 by definition. *On other networks*: the other half flags. The title gives shares for
+# the falling rate, on the same networks.
 
 # %%
 points = []
@@ -197,7 +198,7 @@ report.curves(
     facet="learning rate",
     reference=0.7,
     reference_label="article",
-    title=f"At epoch {late}, LiRA flags {late_percent} of finally vulnerable samples; "
+    title=f"At epoch {late}, LiRA flags {late_percent} of samples that end vulnerable; "
     f"at epoch {early}, {early_percent}",
     ylabel="share already flagged",
 )
@@ -212,14 +213,15 @@ for name, flagged_shares in shares.items():
     row[f"flagged, epoch {late}"] = flagged_shares.same[at_late]
     row["flagged on other networks, after training"] = flagged_shares.other[-1]
     rows.append(row)
-caption = f"Flagged: share of {vulnerable}, on the same networks unless stated. Each half has "
-caption += f"{networks // 2} networks"
+caption = f"Flagged: of {vulnerable}, the share that is flagged, on the same networks unless "
+caption += f"stated. Each half has {networks // 2} networks"
 report.table(rows, caption=caption, fold="Both learning rates: accuracy and flagged samples")
 
 # %% [markdown]
 # ## Hard samples
-# The line is the mean TPR minus FPR of the hardest quarter of the samples, minus that of the
-# easiest quarter, with the falling rate. Hardness is the mean loss of the judges over training.
+# The line shows the mean TPR minus FPR of the hardest quarter of the samples, minus that of the
+# easiest quarter, with the falling learning rate. A sample's hardness is the loss of the judges
+# that trained on it, averaged over training.
 
 # %%
 differences = over_time.jackknife(prediction.hard_minus_easy, attack_scores, **hardness, rule=rate)
@@ -243,10 +245,10 @@ checks = {}
 for name in studies:
     checks[f"LiRA beats guessing, {name}"] = comparison.leak(name, "LiRA")["auc"].low > 0.5
 flagged_at_constant_rate = shares["constant rate"].same[at_late]
-members = {name: comparison.estimate(name, "", "member accuracy") for name in studies}
+member_accuracies = {name: comparison.estimate(name, "", "member accuracy") for name in studies}
 notes = {
     "by_late": report.listed({"with a constant learning rate": flagged_at_constant_rate}),
-    "constant_rate": report.listed({"member accuracy": members["constant rate"]}),
+    "constant_rate": report.listed({"member accuracy": member_accuracies["constant rate"]}),
 }
 report.judge(
     claims,
@@ -258,17 +260,17 @@ report.judge(
     other_networks=shares["falling rate"].other[-1],
     checks={claim.name: checks for claim in claims},
     regime={
-        "member accuracy (falling rate)": members["falling rate"],
+        "member accuracy (falling rate)": member_accuracies["falling rate"],
         "test accuracy (falling rate)": comparison.accuracy("falling rate"),
     },
 )
 
 # %% [markdown]
-# **Limits.** The article speaks of complex data sets; small images are simple. Networks with a
-# constant learning rate are exempt from the required member accuracy; in `quick`, they are below it
-# (see the table). Each half of the networks has fewer shadow models for LiRA than all networks
-# together. Hard samples are compared at one epoch: the
-# claim does not say that they become vulnerable earlier than easy samples.
+# **Limits.** The article speaks of complex data sets; small images are simpler. The required member
+# and test accuracies apply to the falling rate alone; networks with a constant rate can be below
+# them (see the table). Each half of the networks has fewer shadow models for LiRA than all networks
+# together. Hard and easy samples are compared at one epoch: the claim does not say that hard
+# samples become vulnerable earlier.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

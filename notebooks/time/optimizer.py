@@ -12,19 +12,21 @@
 # **Question.** An article about the paper Dynamics (Chen et al. 2025) says that sharpness-aware
 # minimization (SAM) "actively suppresses the encoding of membership information compared to
 # standard" SGD (section on the optimizer). The article defines nothing: definitions and borders are
-# ours. One claim follows a *reading note*, a summary that others published of the paper.
+# ours. One claim follows a *reading note*, a summary of the paper that others published.
 #
-# **Setup.** A step of SAM first moves the weights in the direction that raises the loss, and takes
-# the gradient there. Networks with SGD and SAM have the same initial weights, members and number of
-# epochs. The first answer uses LiRA after training; the second uses RMIA at several epochs. n
-# counts networks; in the claim on highly vulnerable samples, n counts pairs of networks.
+# **Setup.** A step of SAM first moves the weights in the direction that raises the loss, and uses
+# the gradient there. Networks trained with SGD and with SAM have the same initial weights, members
+# and number of epochs. The first answer uses LiRA after training. The second answer, on early
+# stopping, uses RMIA at several epochs. In the verdicts, n is the number of networks; in the claim
+# on highly vulnerable samples, n is the number of pairs of networks.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second answer): earlier epochs of SGD, *at matched AUC*, that is
-#    where RMIA has the same AUC as after training with SAM. At these epochs the learning rate
-#    has not yet fallen to 0; the page has no shorter training with SGD whose rate does.
-# 2. *Generalization gap*: accuracy on members minus accuracy on test samples, at matched AUC.
+# 1. *Early stopping* (decides the second answer). We compare SAM after training with earlier epochs
+#    of SGD *at matched AUC*: where RMIA has the same AUC. At these epochs, the learning rate of SGD
+#    is still above 0. The page has no shorter training with SGD whose learning rate falls to 0.
+# 2. *Generalization gap*: accuracy on members minus accuracy on test samples, also compared at
+#    matched AUC.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
@@ -39,7 +41,7 @@ optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
 decay = "cosine"  # decay of the learning rate over the epochs (not stated)
 networks = 32  # targets; the shadow models of one are the others (not stated)
-checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
+checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which attacks run; 0: before training
 rho = 0.1  # distance by which SAM moves the weights before the gradient (not stated; .05 is usual)
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
@@ -133,18 +135,19 @@ comparison = lab.compare(
     also=attacks,
 )
 results = comparison.results
-attack_scores = {name: over_time.read(results, each) for name, each in attacks.items()}
+attack_scores = {name: over_time.read(results, attack) for name, attack in attacks.items()}
 
 # %% [markdown]
 # ## Leakage by epoch
 # A sample's TPR is how often LiRA calls the sample a member of networks that trained on it. Its FPR
-# is the same for other networks. Bands are intervals of each mean; the title and the verdict are on
-# paired differences of the AUC.
+# is the same for other networks. The lines are means over samples, the bands are 95 % intervals.
+# The title and the verdict compare something else: the AUC of LiRA after training, by paired
+# differences.
 
 # %%
 points = []
-for name, each in attack_scores.items():
-    means = over_time.jackknife(trajectories.mean_advantage, each, rule=rate)
+for name, scores in attack_scores.items():
+    means = over_time.jackknife(trajectories.mean_advantage, scores, rule=rate)
     for epoch, value in zip(checkpoints, means, strict=True):
         points.append({"optimizer": name, "epoch": epoch, "value": value})
 final = comparison.auc_difference("SAM", "SGD", "LiRA")
@@ -161,7 +164,9 @@ report.curves(
 
 # %% [markdown]
 # ## Early stopping
-# Each line joins the epochs of one optimizer. The claim's note has the same comparison for LiRA.
+# Each line joins the epochs of one optimizer. A point further down leaks less, a point further
+# right is more accurate. The comparison needs epochs of SGD with a lower and with a higher AUC than
+# SAM after training. The claim's note in the verdicts has the same comparison for LiRA.
 
 # %%
 stopping = comparison.early_stopping("SAM", "RMIA", network="SGD")
@@ -176,7 +181,7 @@ report.tradeoff(
 )
 
 # %%
-gaps = {}  # of each network
+gaps = {}  # generalization gap of each network, by variant
 for variant in comparison.variants:
     members = comparison.measured(variant, "", "member accuracy")
     gaps[variant] = members - comparison.measured(variant, "", "test accuracy")
@@ -186,37 +191,41 @@ for name in studies:
     row["member accuracy"] = comparison.estimate(name, "", "member accuracy")
     row["AUC of LiRA"] = comparison.estimate(name, "LiRA")
     row["AUC of RMIA"] = comparison.estimate(name, "RMIA")
-    entry = over_time.jackknife(trajectories.mean_entry_share, attack_scores[name], rule=rate)
-    row["become highly vulnerable"] = entry
+    scores = attack_scores[name]
+    share = over_time.jackknife(trajectories.mean_entry_share, scores, rule=rate)
+    row["become highly vulnerable"] = share
     rows.append(row)
-definition = "Become highly vulnerable: of the samples that are not highly vulnerable at a "
-definition += (
-    "checkpoint, the share that is at the next (TPR ≥ .8, FPR ≤ .2); mean over checkpoints"
-)
+caption = f"After training, {networks} networks with each optimizer; rho of SAM: {rho:g}. "
+caption += "Become highly vulnerable: of the samples that are not highly vulnerable at a "
+caption += "checkpoint, the share that is at the next (TPR ≥ .8, FPR ≤ .2); mean over "
+caption += "checkpoints"
 report.table(
     rows,
-    caption=f"After training, {networks} networks of each; rho of SAM: {rho:g}. {definition}",
+    caption=caption,
     fold="SGD and SAM: accuracy and leakage",
 )
 
 # %% [markdown]
 # ## Verdicts
+# Every claim has the same manipulation check: halfway through training, SAM fits members less than
+# SGD. If the check fails, SAM did not slow the fit, and the claims are not tested.
 
 # %%
-half = max(epoch for epoch in checkpoints if epoch <= epochs / 2)
-middle = [Checkpoint(name, half) for name in studies]
-sgd_minus_sam = comparison.contrast(*middle, metric="member accuracy")
-line = [*comparison.checkpoints["SGD"], "SGD"]
-entry = trajectories.mean_entry_share
+halfway = max(epoch for epoch in checkpoints if epoch <= epochs / 2)
+halfway_networks = [Checkpoint(name, halfway) for name in studies]
+sgd_minus_sam = comparison.contrast(*halfway_networks, metric="member accuracy")
+manipulation_check = {f"SAM fits members less than SGD at epoch {halfway}": sgd_minus_sam}
+sgd_epochs = [*comparison.checkpoints["SGD"], "SGD"]
+entry_share = trajectories.mean_entry_share
+sam_scores, sgd_scores = [attack_scores["SAM"]], [attack_scores["SGD"]]
 at_lira = comparison.early_stopping("SAM", "LiRA", network="SGD")
-manipulation_check = {f"SAM fits members less than SGD at epoch {half}": sgd_minus_sam}
 report.judge(
     claims,
     final=final,
     early_stopping=stopping,
     generalizes=comparison.accuracy_difference("SAM", "SGD"),
-    into_high=over_time.contrast(entry, [attack_scores["SAM"]], [attack_scores["SGD"]], rule=rate),
-    gap=comparison.at_matched_auc("SAM", line, "RMIA", heights=gaps),
+    into_high=over_time.contrast(entry_share, sam_scores, sgd_scores, rule=rate),
+    gap=comparison.at_matched_auc("SAM", sgd_epochs, "RMIA", heights=gaps),
     notes={"early_stopping": report.listed({"at matched AUC of LiRA": at_lira})},
     checks={claim.name: manipulation_check for claim in claims},
     regime={
@@ -226,16 +235,18 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** SAM has one strength, `rho` (.1 in `quick`), twice the usual one. A step of SAM takes
-# two gradients, so SAM costs twice as much as SGD. After the same number of epochs, SAM fits
-# members less than SGD; only the claims at matched AUC take this into account.
+# **Limits.** SAM has one strength: in `quick` and `desk-cpu`, `rho` is .1, twice the usual value. A
+# step of SAM takes two gradients, so an epoch of SAM costs twice as much as an epoch of SGD. In
+# `quick`, SAM fits members less than SGD after the same number of epochs (see the table). Only the
+# claims at matched AUC take this into account.
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
 # Each epoch of SGD is compared with the line through the other epochs. The true difference is 0. A
-# value above 0 shows by how much the comparison can favour SAM there. A value below 0 shows that
-# the line is low there, which favours SAM at this AUC, too. In `quick`, the AUC of SAM lies between those
-# of epochs 20 and 30.
+# value above 0 shows by how much the comparison can favour SAM at this AUC. A value below 0 shows
+# that this epoch is less accurate than the line through the others. The line for SAM includes this
+# epoch, so it favours SAM at this AUC, too. In `quick`, the AUC of SAM lies between those of SGD at
+# epochs 20 and 30.
 
 # %%
 of_sgd = replace(comparison, checkpoints={"SGD": comparison.checkpoints["SGD"]})
