@@ -35,7 +35,7 @@ epochs = 12  # epochs of each training
 stops = [3, 4, 6, 8]  # earlier epochs, for early stopping
 batch = 64  # samples a step
 lr = 0.005  # learning rate of Adam, cosine to 0
-shadows = 10  # networks; two of a pair split the pool; the other pairs are their shadow models
+shadows = 10  # networks, in pairs: a pair splits the pool, other pairs are its shadow models
 seed = 101  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -99,28 +99,30 @@ for name in attackers:
     attack = comparison.attacks["ordinary", name]
     curves[name] = audit.roc_band(attack["scores"], attack["member"])
 areas = {name: comparison.estimate("ordinary", name).value for name in attackers}
-best = max(areas, key=areas.get)
-report.roc(curves, title=f"{best} has the largest AUC, {areas[best]:.2f}")
+best_attack = max(areas, key=areas.get)
+report.roc(curves, title=f"{best_attack} has the largest AUC, {areas[best_attack]:.2f}")
 
 # %% [markdown]
 # ## 6 Is the defence more accurate than early stopping?
-# A network that stops training earlier leaks less, too. So a defence is compared with early
-# stopping *at matched AUC*: with the epoch of ordinary training at which the best attack of section
-# 5 has the same AUC. The line joins the epochs of ordinary training. The defence is worth its cost
-# if its point lies significantly right of the line; the line is uncertain, too. At earlier epochs
-# the learning rate is still high: a whole training of fewer epochs would be a stronger control. The
-# line below the figure repeats this with RMIA, because the answer can depend on the attack.
+# A network that stops training earlier leaks less, too. So we compare the defence with ordinary
+# training at the same AUC (*matched AUC*) of the best attack of section 5. The line joins the epochs
+# of ordinary training. A point right of the line is more accurate. This can be chance, because point
+# and line have intervals; the title says whether the difference is significant. The numbers below
+# the figure repeat the comparison with RMIA: the answer can depend on the attack.
+#
+# At earlier epochs the learning rate is still high. A whole training of fewer epochs would be a
+# stronger control.
 
 # %%
-gain = comparison.early_stopping("RelaxLoss", best)
+gain = comparison.early_stopping("RelaxLoss", best_attack)
 epochs_of_ordinary = [*comparison.checkpoints["ordinary"], "ordinary"]
 lines = {"ordinary, by epoch": epochs_of_ordinary, "RelaxLoss": ["RelaxLoss"]}
 report.tradeoff(
-    comparison.plane(lines, best),
+    comparison.plane(lines, best_attack),
     facet=None,
     reference=None,
     xlabel="test accuracy",
-    ylabel=f"AUC of {best}",
+    ylabel=f"AUC of {best_attack}",
     title=f"At matched AUC, RelaxLoss {report.compared_accuracy(gain)}",
 )
 
@@ -132,9 +134,9 @@ print(
 )
 
 # %%
-rows = comparison.table([best], ("auc", "tpr@0.01"))
+rows = comparison.table([best_attack], ("auc", "tpr@0.01"))
 expected = (
-    "Expected: the FPR on new samples of a threshold that is set at 1 % FPR on few non-members"
+    "Expected: a threshold that is set at 1 % FPR on few non-members has this FPR on new samples"
 )
 report.table(rows, caption=f"Mean over {shadows} networks. {expected}")
 
@@ -150,13 +152,13 @@ variants[mine] = setup.trained(recipe.RelaxLoss(my_alpha))
 
 # %%
 changed = lab.compare(variants, attackers, checkpoints={"ordinary": stops})
-my_gain = changed.early_stopping(mine, best)
+my_gain = changed.early_stopping(mine, best_attack)
 report.tradeoff(
-    changed.plane(lines | {mine: [mine]}, best),
+    changed.plane(lines | {mine: [mine]}, best_attack),
     facet=None,
     reference=None,
     xlabel="test accuracy",
-    ylabel=f"AUC of {best}",
+    ylabel=f"AUC of {best_attack}",
     title=f"With alpha {my_alpha:g}, RelaxLoss {report.compared_accuracy(my_gain)}",
 )
 
