@@ -10,32 +10,33 @@
 # # Are defences more accurate than a shorter training?
 #
 # **Question.** The question is ours. Many pages compare a defence with early stopping: with
-# *checkpoints* of ordinary training. At a checkpoint the learning rate has not yet fallen to 0. A
-# *shorter training* has fewer epochs, and its learning rate falls to 0. Is a shorter training more
-# accurate than a checkpoint that leaks equally? Are defences still more accurate than a shorter
-# training that leaks equally? Two networks leak equally if the strongest of three attacks has the
-# same AUC on both (*matched AUC*).
+# *checkpoints* of ordinary training. At a checkpoint, the learning rate has not yet fallen to 0. A
+# *shorter training* has fewer epochs, and its learning rate falls to 0. Are defences more accurate
+# than a shorter training *at matched AUC*, that is, where the strongest of three attacks has the
+# same AUC? Is a shorter training more accurate than a checkpoint at matched AUC?
 #
-# **Setup.** Each network is a point with its test accuracy and AUC. One line joins the checkpoints of
-# ordinary training, another one joins ordinary trainings of several lengths. A defence is compared
-# with each line at its own AUC. The defences are
+# **Setup.** Networks are trained in pairs; a pair splits the pool into two halves. The shadow
+# models of a network are the other pairs with the same training. The attacks are LiRA, RMIA and a
+# threshold on the confidence; for each kind of training, the one with the highest AUC counts. Each
+# defence has one or more *strengths* (target losses, or weights of a penalty). The defences are
 #
-# - RelaxLoss inside PPTP: the later stages are rewound and retrained with RelaxLoss;
-# - RelaxLoss inside CWRF: vulnerable weights are rewound and frozen, the others are retrained with
-#   RelaxLoss;
-# - PPB: the pruned network is fine-tuned with a penalty that makes sorted outputs alike;
-# - RMR of WeMem: pruning in rounds, where the most memorized members have more weight decay (not in
-#   `desk-cpu`).
-#
-# The attacks are LiRA, RMIA and a threshold on the confidence. For each kind of training, we take
-# the attack with the highest AUC. The shadow models of a network are the other networks with the
-# same training, without the one on the other half of the pool.
+# - *RelaxLoss inside PPTP*: late stages are set back to their initial weights (*rewound*) and
+#   retrained with RelaxLoss, which keeps the loss near a target;
+# - *RelaxLoss inside CWRF*: vulnerable weights are rewound and frozen, the others are retrained
+#   with RelaxLoss;
+# - *PPB*: a pruned network is fine-tuned with a penalty that makes sorted outputs of two samples
+#   alike;
+# - *RMR* of WeMem (not in `desk-cpu`): pruning in rounds, where the most memorized members have
+#   more weight decay.
 #
 # **Controls.**
 #
-# 1. *The same members and initialisation*: the first network has them in every training, and so on;
-#    differences are paired over networks.
-# 2. *A line compared with itself* ("Robustness"): each of its points is compared with the line
+# 1. *Shorter trainings* (decide the first answer): each defence is compared with the line through
+#    them at its own AUC. The mean over all strengths of all defences counts.
+# 2. *Checkpoints* (decide the second answer): each shorter training is compared with the line
+#    through them. The mean over lengths counts.
+# 3. *The same members and initialisations* in every training: differences are paired over networks.
+# 4. *A line compared with itself* ("Robustness"): each of its points is compared with the line
 #    through the others. The difference should be 0. The largest one is the *possible bias*.
 
 # %% tags=["parameters"]
@@ -64,7 +65,7 @@ sparsity = 0.6  # share of the weights that is pruned
 rounds = 2  # WeMem: rounds of pruning, which share `retrain_epochs`
 judges = 16  # WeMem: networks that give the memorization scores
 score_epochs = 8  # WeMem: epochs of each judge
-shadows = 10  # networks; the shadow models of one are the others, without its complement
+shadows = 10  # networks; two of a pair split the pool; the other pairs are their shadow models
 learnt = 0.6  # least test accuracy of a network that has learnt
 seed = 101  # evaluation seed: of design, initialisation and order
 pilots = [0]  # seed on which strengths were chosen, in `defences`
@@ -158,8 +159,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Test accuracy and AUC of checkpoints and shorter trainings
-# At matched AUC, points are compared from left to right. The last point of both lines is ordinary
-# training at its end.
+# Of two points at the same height, the one further to the right is more accurate at matched AUC.
+# The last point of both lines is ordinary training at its end.
 
 # %%
 checkpoint_line = [*comparison.checkpoints[ordinary], ordinary]
@@ -182,7 +183,7 @@ report.tradeoff(
 # %% [markdown]
 # ## Gain of each defence over checkpoints and over shorter trainings
 # A value is the mean over the strengths of one defence; "all" is the mean over all strengths of all
-# defences. Right of 0 the defence is more accurate at matched AUC. The intervals are not corrected
+# defences. Right of 0, the defence is more accurate at matched AUC. The intervals are not corrected
 # for multiple comparisons.
 
 
@@ -303,11 +304,11 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: each line compared with itself
-# Each point of a line takes the place of a defence, and is compared with the line through the
-# others. On a straight line the difference is 0. A value above 0 shows by how much a straight
-# segment can favour a network near this AUC; a defence that lies closer to a point of the line is
-# favoured by less. A value below 0 shows that the point itself lies below the line through the
-# others; this, too, favours a network at its AUC.
+# Each point of a line takes the place of a defence and is compared with the line through the
+# others. On a straight line the difference is 0. A value above 0 shows by how much the comparison
+# can favour a defence near this AUC. A defence closer to a point of the line is favoured less. A
+# value below 0 shows that the point lies below the line through the others. This, too, favours a
+# defence at its AUC.
 
 # %%
 report.table(placebo, fold="Early stopping compared with itself")
@@ -316,18 +317,20 @@ report.table(placebo, fold="Early stopping compared with itself")
 report.table(shorter_placebo, fold="Shorter trainings compared with themselves")
 
 # %% [markdown]
-# **Limits.** Networks are small. All networks are matched by AUC, not by another metric.
+# **Limits.** Networks are small. They are matched by AUC, not by another metric.
 #
 # - *Which defences.* `desk-cpu` has one strength of each defence, and no RMR, which needs more
 #   networks (`judges`). On CIFAR-10, the page `defences` measured larger gains over checkpoints for
-#   RMR (.070 with lambda .1) and for SELENA inside PPTP (.116). A mean with them may be higher.
-# - *`quick`.* The defences are networks of `defences`: their gains over checkpoints were known, only
-#   the shorter trainings are new. RMR gains no more over checkpoints than pruning in rounds without
-#   it (page `defences`).
-# - *Intervals.* Networks serve each other as shadow models, so intervals are widened by a factor:
-#   the largest one on either line, that of LiRA at the end of ordinary training. By RMIA alone they
-#   are narrower. By the confidence alone, the defences of `desk-cpu` are more accurate than shorter
-#   trainings (table by attack).
+#   RMR with lambda .1 (.070; with .01: −.002) and for SELENA inside PPTP (.116). A mean with them
+#   may be higher.
+# - *`quick`.* The networks with defences are those of the page `defences`: their gains over
+#   checkpoints were known, only the shorter trainings are new. There, RMR gains no more than
+#   pruning in rounds without its penalty.
+# - *Intervals.* Networks are each other's shadow models, so the variance of an AUC of LiRA is
+#   multiplied by a factor (Provenance). LiRA is the strongest attack on ordinary training, where
+#   both lines end: this widens the interval of each comparison with a line. With RMIA alone,
+#   intervals are narrower. With the confidence alone, the defences of `desk-cpu` are more accurate
+#   than shorter trainings (table by attack).
 # - *Cost.* All checkpoints come from one training. Each shorter training is a training of its own.
 
 # %%

@@ -9,20 +9,27 @@
 # %% [markdown]
 # # Can an untrained stage have a larger disparity than the stages that memorize?
 #
-# **Our question** about PPTP's conclusion from Fig. 1: stages with a disparity are retrained.
-# Earlier stages "have learned generalized and privacy-safe features" (section 4).
+# **Our question** is about what PPTP (Fang & Kim 2026) concludes from Fig. 1. PPTP retrains the
+# stages with a disparity. Earlier stages "have learned generalized and privacy-safe features"
+# (section 4). Does a large disparity show which stages memorize?
 #
-# **Setup.** We plant memory in known stages. Labels are permuted, so networks must memorize them.
-# Only the stem and stages 1 and 2 train. Stages 3, 4 and the head keep their random weights. M_all
-# trains on a pool of samples, M_h1 on half of it, from the same initial weights. The AUC of a stage
-# says how well the distance between the features of M_all and of M_h1 separates *unseen* samples,
-# which only M_all saw, from *seen* samples, which both saw. The *disparity* of a stage is |AUC −
-# 0.5|.
+# **Setup.** We *plant memory* in known stages. Labels are permuted, so networks must memorize them.
+# Only the stem (the first layer) and stages 1 and 2 train. Stages 3 and 4 and the head (the last
+# layer) keep their random initial weights.
+#
+# M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights. So their
+# untrained stages are identical. Both networks saw the samples of this half (*seen*). Only M_all
+# saw the others (*unseen*). The AUC of a stage says how well the Euclidean distance between the
+# features of M_all and of M_h1 separates unseen from seen samples. The *disparity* of a stage is
+# |AUC − 0.5|. In the verdicts, n is the number of pairs of networks.
 #
 # **Controls.**
 #
-# 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all with other initial weights and another order of batches.
+# 1. *Planted stages* (decide the answer): stage 4 is compared with stages 1 and 2 of the same
+#    networks. The answer is yes if stage 4 has a larger disparity than each of these two.
+# 2. *Direction*: the distance 1 − cosine, which ignores the length of features.
+# 3. *Two seeds* (grey): distances between two networks M_all with different initial weights and
+#    orders of batches. Both saw all samples, so the true AUC is 0.5.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -85,7 +92,8 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage, trained and untrained
-# The *disparity* of a stage is the distance of its AUC from the dotted line.
+# The disparity is how far the AUC is above or below the dotted line. The folded table shows how
+# well both networks memorize the permuted labels.
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr)
@@ -141,6 +149,8 @@ report.table(rows, caption=caption, fold="Accuracy of both networks")
 
 # %% [markdown]
 # ## Verdicts
+# Late stages receive what early stages compute. So a disparity of a late stage does not mean that
+# its weights store members.
 
 # %%
 report.judge(
@@ -153,9 +163,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Ordinary networks need not memorize in early stages. The stem trains, too, but is not
-# compared. Late stages receive what early stages compute, so a disparity of a late stage does not
-# mean that its weights store members. The head is not shown: its outputs follow the labels, so they
-# separate seen from unseen samples in any case.
+# compared. The head is not shown: its outputs follow the labels, so they separate unseen from seen
+# samples, whichever stages memorize.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

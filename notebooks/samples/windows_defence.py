@@ -13,23 +13,28 @@
 # step size significantly weakens memorization, achieving the best defense". The slide gives no
 # numbers.
 #
-# **Setup.** A network is pruned in five rounds. With *RSW*, each epoch *visits* (trains on) a
-# window of each class's members. The window slides over the members in the order of their
-# memorization scores (how much confidence on a sample depends on training with it). The attack
-# *Conf* is a threshold on the confidence. n counts target networks. The narrow window with a small
-# step never reaches some members; the caption of the table has the share that it visits. With low
-# scores first, it leaves out the members with the highest scores.
+# **Setup.** A network is trained, and then pruned in five rounds of further training. With *RSW*,
+# each epoch of a round *visits* (trains on) a window of each class's members. The members are in
+# the order of their *memorization scores*, with low or high scores first. The score of a sample is
+# how much the confidence in it depends on training with it. The window moves by one step an epoch,
+# and each round starts with the first members. *Base* has the same rounds without a window. The
+# attack *Conf* is a threshold on the confidence. Shadow models go through the same steps as the
+# targets. n counts target networks.
+#
+# Both answers are about a narrow window with a small step and low scores first. This window never
+# reaches the members with the highest scores. The caption of the table has the share that it
+# visits.
 #
 # **Controls.**
 #
-# 1. *The same number of visits* decides whether the window does more than a shorter training. There
-#    are two such networks: a window in random order (mean of three orders), and *uniform sampling*
-#    (fewer epochs on all members). The random order leaves out the same number of members, at
-#    random.
+# 1. *The same number of visits* decides the first answer: does the window lower Conf's accuracy
+#    more than a shorter training does? There are two such networks: a window in random order (mean
+#    of three orders), and *uniform sampling* (fewer epochs on all members). The random order leaves
+#    out the same number of members, at random. The window is compared with the better of the two.
 # 2. *The same members*: uniform sampling of only the members that the narrow window reaches, with
 #    the same number of visits. This decides whether it matters that the window slides.
-# 3. *Early stopping* decides whether a window is more accurate than less training at the same AUC
-#    of LiRA. The network without a window (*Base*) is stopped where LiRA has the same AUC on both
+# 3. *Early stopping* decides the second answer: is the window more accurate than less training?
+#    Base is trained for fewer epochs. Test accuracies are compared at the same AUC of LiRA
 #    (*matched AUC*).
 
 # %% tags=["parameters"]
@@ -146,8 +151,9 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by window
-# Uniform sampling and the random orders have the same number of visits as the narrow window with a
-# small step. Of the controls, only uniform sampling of the same members differs between the panels.
+# The controls have the number of visits of the narrow window with a small step. *Equal visits* in
+# the title are the random orders and uniform sampling of all members. These two and Base use no
+# scores: both panels show the same points.
 
 # %%
 study = WindowStudy(
@@ -239,10 +245,11 @@ report.profile(
 
 # %% [markdown]
 # ## The window compared with early stopping
-# The line joins dense networks that were stopped early and then pruned with one epoch a round, and
-# Base. It leaves out even earlier stops, which leak less than every other network shown. All windows
-# here are narrow, with a small step. Of three random orders the first is shown; *same members* are
-# those with low scores first.
+# The line joins networks that train for fewer epochs: dense networks that are stopped early, then
+# pruned with one epoch a round. The line ends with Base. If several stops leak less than every
+# other network shown, the line starts at the last of them. All windows here are narrow, with a
+# small step. The first of three random orders is shown. *Same members* are those that the window
+# with low scores first reaches.
 
 # %%
 high_first = ("RSW", high, narrow_small)
@@ -323,28 +330,28 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each point of the line of early stopping, except its ends, is compared with the line through the
-# other points. The true difference is 0. A value above 0 shows by how much the comparison can favour
-# a window: so much of a gain may be bias.
+# Each stop except the first is compared with the line through the other stops and Base. The
+# difference should be 0. A value above 0 is a possible bias: the comparison can favour a window by
+# this amount.
 
 # %%
 caption = "Test accuracy at matched AUC of LiRA"
 report.table(placebo, caption=caption, fold="Each point of the line")
 
 # %% [markdown]
-# **Limits.** One data set, one architecture, one of the slides' ten attacks, and LiRA. Both answers
-# at the top are about windows with low scores first. In `quick` and `desk-cpu`, with high scores
-# first, the narrow window hides members from Conf no better than a random order (first figure).
-# Uniform sampling does not have exactly the window's number of visits (caption of the table): more
-# visits favour the window, fewer its control. A random order has the same number. One epoch a round
-# may cost accuracy that networks with 21 epochs a round do not lose, which would favour the window.
-# All targets draw their members from one half of the samples and share shadow models. An online
-# LiRA, which trains shadow models on the sample, could identify more members.
+# **Limits.** There is one data set and one architecture. The attacks are LiRA and one of the
+# slides' ten. With high scores first, the narrow window hides members from Conf no better than a
+# random order (first figure; `quick` and `desk-cpu`). Uniform sampling does not have exactly the
+# window's number of visits (caption of the table). More visits favour the window, fewer favour the
+# control. A random order has exactly the same number. Networks that stop early train for one epoch
+# a round, the window for 21. If one epoch costs accuracy, this favours the window. All targets draw
+# their members from one half of the samples and share shadow models. An online LiRA, which trains
+# shadow models on the sample, could identify more members.
 #
-# On the data of `quick` (binary digits), there are six draws (`docs/draws.md`). There, the mean
-# gain over early stopping is .031 (95 % CI .025 to .038), and the claim that it is above 0 holds in
-# three draws. The claim about LiRA holds in two, and "lowest for the narrow window with a small
-# step" fails in four.
+# On the data of `quick` (binary digits), the page was judged with six evaluation seeds
+# (`docs/draws.md`). The mean gain over early stopping is .031 (95 % CI .025 to .038); the possible
+# bias may be as large. The claim that this gain is above 0 holds with three seeds. The claim about
+# LiRA holds with two. "Lowest for the narrow window with a small step" fails with four.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
