@@ -9,23 +9,26 @@
 # %% [markdown]
 # # Do more channels in stage 4 of a ResNet raise its disparity, or the attack's AUC?
 #
-# **The paper.** Fang & Kim (2026), Fig. 6 and Tab. 3: "the disparity becomes more and more
+# **The paper.** PPTP (Fang & Kim 2026), Fig. 6 and Tab. 3: "the disparity becomes more and more
 # significant as channel size increases" (section 3.3).
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
-# For each sample and stage we measure the distance between the features of M_all and of M_h1. The
-# AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
-# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|. The networks differ in
-# the channels of stage 4. A second question is whether an attack is stronger with more channels.
-# One claim compares test accuracy with that of the page `fig04_tab01_map_size_resnet`.
+# Both saw this half (*seen* samples). Only M_all saw the others (*unseen*). The AUC of a stage says
+# how well the Euclidean distance between the features of M_all and of M_h1 separates unseen from
+# seen samples. The *disparity* of a stage is |AUC − 0.5|. The paper's *confidence attack* on M_h1
+# is a threshold on the probability of the true class. Its non-members are the unseen samples. In
+# the verdicts, n is the number of pairs.
 #
 # **Controls.**
 #
-# 1. *The attack*: the paper's confidence attack on M_h1, a threshold on the probability of the
-#    true class. Non-members are the other half of the pool.
-# 2. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 3. *Two seeds* (grey): two networks M_all with the fewest channels that differ only in their
-#    seed. Both saw all samples, so their distance can tell unseen from seen samples only by chance.
+# 1. *The fewest channels* (decide both answers) are compared with the most, with the same seeds and
+#    halves. With the most, is the disparity of stage 4 larger? Is the AUC of the attack larger?
+# 2. *Direction*: the distance 1 − cosine. It ignores the length of features, on which the Euclidean
+#    distance may depend (page `own01_direction_or_length`).
+# 3. *Map size*, for one claim: networks that differ in the stride of stage 4, and so in its map
+#    size (page `fig04_tab01_map_size_resnet`).
+# 4. *Two seeds* (grey): distances between two networks M_all with the fewest channels and different
+#    seeds. Both saw all samples, so the true AUC is 0.5.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -116,7 +119,7 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage by channels of stage 4 (Fig. 6)
-# The *disparity* of a stage is the distance of its AUC from the dotted line.
+# The disparity is the distance from the dotted line.
 
 # %%
 base_study = ProbeStudy(
@@ -171,7 +174,7 @@ report.profile(
 
 # %% [markdown]
 # ## Change of leakage and accuracy with more channels (Tab. 3)
-# Above 0, the network with more channels leaks more or is more accurate.
+# Right of 0, the network with more channels leaks more or is more accurate.
 
 # %%
 attack_changes = {}
@@ -244,14 +247,12 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Both answers compare the fewest channels with the most. In between, disparity and
-# leakage can rise and fall: in `quick` the attack's AUC rises from 32 to 64 channels, not from 64
-# to 256. The disparity by Euclidean distance may also depend on the length of the features (page
-# `own01_direction_or_length`); that by direction does not. In `quick`, the larger range over map
-# sizes comes from the 1×1 map (stride 4), which the paper does not have. All networks train with
-# one learning rate; those of `quick` are eight times narrower than the paper's. The pages
-# `fig03_augmentation`, `fig04_tab01_map_size_resnet` and `fig06_tab03_channels_resnet` share
-# networks, so they are no independent evidence.
+# **Limits.** Both answers compare only the fewest channels with the most. In `quick`, the attack's
+# AUC rises from 32 to 64 channels, not from 64 to 256. In `quick`, the range of test accuracy
+# over map sizes comes from the 1×1 map (stride 4), which the paper does not have. All networks
+# train with one learning rate. Those of `quick` are eight times narrower than the paper's. The
+# pages `fig03_augmentation` and `fig04_tab01_map_size_resnet` share networks with this page, so
+# they are no independent evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

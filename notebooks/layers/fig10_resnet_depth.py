@@ -13,14 +13,18 @@
 # (section 3.3).
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
-# For each sample and stage we measure the distance between the features of M_all and of M_h1. The
-# AUC of a stage says how well this distance separates samples that only M_all saw (*unseen*) from
-# samples that both saw (*seen*). The *disparity* of a stage is |AUC − 0.5|.
+# Both networks saw this half (*seen* samples). Only M_all saw the others (*unseen*). The AUC of a
+# stage says how well the Euclidean distance between the features of both networks separates unseen
+# from seen samples. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.**
 #
-# 1. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 2. *Two seeds* (grey): two networks M_all of the smallest depth that differ only in their seed.
+# 1. *Stages 1 to 3 of the same networks* (decide the answer): yes if stage 4 has a larger
+#    disparity than each of them.
+# 2. *Direction* (decides a second answer): the distance 1 − cosine, which ignores the length of
+#    features.
+# 3. *Two seeds* (grey): two networks M_all of the smallest depth that differ only in their seed, so
+#    the true AUC is 0.5.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -94,8 +98,7 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage for all depths (Fig. 10)
-# The *disparity* of a stage is the distance of its AUC from the dotted line. Below this line, seen
-# samples have the larger distance.
+# Below the dotted line, seen samples have the larger distance.
 
 # %%
 schedule = Schedule(
@@ -129,7 +132,7 @@ report.profile(
 
 # %% [markdown]
 # ## Accuracy, AUC and attack of each depth
-# The folded table shows that networks of all depths fit the members and leak to the attack.
+# The confidence attack is a threshold on the probability of the true class.
 
 # %%
 whole, half = comparison.whole, comparison.half
@@ -149,8 +152,8 @@ report.table(rows, caption=caption, fold="Each depth")
 
 # %% [markdown]
 # ## Verdicts
-# The paper names no size of a disparity. The border 0.04 is ours: in `quick`, intervals are too
-# wide for 0.02. All profiles use 0.04.
+# The paper names no size of a disparity. Our border is 0.04 in all profiles: in `quick`, intervals
+# are too wide for 0.02.
 
 # %%
 early = []
@@ -178,11 +181,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** From ResNet10 to ResNet18 every stage grows by one block. The paper's deeper networks
-# grow mostly in stage 3. The page `fig01_stage_and_block_disparity` uses some of these networks. It
-# asks whether stage 3 has any disparity by direction. This page asks whether that disparity is
-# below 0.04. A disparity shows where two networks differ on unseen samples. A stage without one may
-# still identify members (`own02_stage_membership_probe`).
+# **Limits.** From ResNet10 to ResNet18, every stage grows by one block. The paper's deeper networks
+# grow mostly in stage 3. The page `fig01_stage_and_block_disparity` (in `quick` with some of these
+# networks) asks whether stage 3 has any disparity by direction. This page asks whether that
+# disparity is below 0.04. Stages without a disparity may still identify members
+# (`own02_stage_membership_probe`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

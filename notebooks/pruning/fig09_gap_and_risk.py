@@ -10,27 +10,28 @@
 # # Does SAMIA's attack accuracy follow the gaps between members and non-members?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 9: "the strong correlation between the gaps … and the
-# increased privacy risk" (section 5.2.2).
+# increased privacy risk" (section 5.2.2). We read "strong" as a correlation above 0.5 with each of
+# three gaps.
 #
 # **Setup.** Each target network has several versions: dense, fine-tuned dense, and pruned by four
-# pruners to several sparsities. The paper's attack network SAMIA learns from shadow models of each
-# version, in `quick` for 10 epochs (60 in `fig10_attacks_by_pruner`). Its inputs are the posterior,
-# the sensitivity and the label, so a correlation with these gaps is expected. The *confidence gap*
-# is the mean confidence in the true class of members, minus that of non-members. The
-# *generalization gap* is the same for accuracy. The *sensitivity gap* is the mean sensitivity to
-# small noise of non-members, minus that of members. A correlation is taken over the versions of one
-# target and averaged over n targets.
+# pruners to several sparsities. The *confidence gap* is the mean confidence in the true class of
+# members, minus that of non-members. The *generalization gap* is the same for accuracy. The
+# *sensitivity gap* is the mean sensitivity to small noise of non-members, minus that of members. A
+# correlation is taken over the versions of one target and averaged over n targets.
+#
+# The attack network SAMIA learns from shadow models of each version. Its inputs are the posterior,
+# the sensitivity and the label, so a correlation with the gaps is expected. In `quick`, SAMIA
+# trains for 10 epochs here and for 60 in `fig10_attacks_by_pruner`.
 #
 # **Second question.** Does the confidence gap still correlate with the attack accuracy after the
 # linear effect of member accuracy is removed?
 #
 # **Controls.**
 #
-# 1. *Disjoint halves* (used in both answers): a gap is measured on one half of the samples, the
+# 1. *Disjoint halves* (for both questions): a gap is measured on one half of the samples, the
 #    attack accuracy on the other half.
 # 2. *Member accuracy* (decides the second question): a network that fits its members badly has
-#    small gaps and leaks little. The partial correlation removes the linear effect of member
-#    accuracy.
+#    small gaps and leaks little. The *partial correlation* removes this effect if it is linear.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -246,9 +247,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## Correlation of each gap with the attack accuracy
-# The partial correlation is the correlation after the linear effect of member accuracy is removed.
-# The verdict on the lowest correlation allows for the choice of the gap, so its interval can be
-# wider than that in the table.
+# The first verdict uses the lowest of three correlations. Its interval allows for this choice and
+# can be wider than in the table.
 
 # %%
 partials = {kind: audit.mean_ci(correlated(kind, ["member accuracy"])) for kind in GAPS}
@@ -312,12 +312,12 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A target has few versions, and two quantities that both fall with the sparsity are
-# correlated. Slimming and structured pruning to the highest sparsity give networks that fit their
-# members badly and have small gaps. These networks may cause much of the first correlation: the
-# last column of the table leaves them out. The partial correlation removes only a linear effect of
-# member accuracy. All targets draw their members from the same half of the pool, and one set of
-# shadow models attacks them. A correlation does not show a cause.
+# **Limits.** A target has few versions. Two quantities that both fall as the sparsity rises are
+# correlated, even if neither causes the other. Slimming and structured pruning to the highest
+# sparsity give networks that fit their members badly and have small gaps. These networks may cause
+# much of each correlation; the last column of the table leaves them out. A nonlinear effect of
+# member accuracy can remain in the partial correlation. All targets draw their members from the
+# same half of the pool, and one set of shadow models attacks them.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -10,27 +10,29 @@
 # # Does SAMIA stay accurate if the attacker does not know how the network was pruned?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 12, 13 and Tab. 1: "the attack accuracy is not affected
-# too much due to the different sparsity levels" (section 5.2.5). We read "not too much" as less
-# than 5 points.
+# too much due to the different sparsity levels" (section 5.2.5).
 #
 # **Setup.** The attack network SAMIA learns from shadow models. *Matched* shadow models are pruned
-# as the targets. *Mismatched* shadow models have the pruner of the targets and another sparsity.
-# Dense targets count as targets of sparsity 0; mismatched shadow models of each pruner attack them.
-# For Tab. 1 the prunings of targets and shadow models are drawn at random; a pair may be matched.
-# L1 unstructured prunes single weights; L1 structured, L2 structured and slimming prune filters. In
+# like the targets. *Mismatched* shadow models have the pruner of the targets and another sparsity.
+# Dense targets have sparsity 0; mismatched shadow models of each pruner attack them. L1
+# unstructured prunes single weights; L1 structured, L2 structured and slimming prune filters. In
 # `quick`, SAMIA trains for 10 epochs here and for 60 in `fig10_attacks_by_pruner`.
 #
-# The *loss* is the attack accuracy with matched shadow models minus that with the other shadow
-# models; a point is 0.01. The *relative loss* is the loss divided by the attack accuracy with
-# matched shadow models. In Tab. 1 it is under 7% in ten of twelve cases. The other two
-# have 12.4% and 26.8%.
+# **Two questions.** The *loss* is the attack accuracy with matched shadow models minus that with
+# the other shadow models; a point is 0.01.
+#
+# - Fig. 12: is the mean loss with mismatched shadow models less than 5 points (our reading of "not
+#   too much")?
+# - Tab. 1: the prunings (pruner and sparsity) of targets and shadow models are drawn at random; a
+#   pair may be matched. The *relative loss* is the loss divided by the attack accuracy with matched
+#   shadow models. Is its mean less than 7%? In the paper it is under 7% in ten of twelve cases. The
+#   other two have 12.4% and 26.8%.
 #
 # **Controls.**
 #
 # 1. *Matched shadow models* (decide both answers) attack the same targets.
-# 2. *Accuracy of the shadow models*: a lower test accuracy of the mismatched shadow models may
-#    cause the loss. The last verdict uses only the pairs whose mismatched shadow models are at
-#    least as accurate as the matched ones.
+# 2. *Accuracy of the shadow models* (decides the last claim): a lower test accuracy of mismatched
+#    shadow models may cause the loss. This claim leaves out pairs where it is lower.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -141,11 +143,11 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy with shadow models of another sparsity (Fig. 12)
-# Each line stands for one sparsity of the targets. On a level line the sparsity of the shadow
-# models does not matter. Dense shadow models attack only the dense targets. The title and the
-# verdicts leave out targets with a member accuracy below 0.8: even matched shadow models identify
-# few of their members. In `quick`, these are the targets of slimming at 80 %. Points of one
-# sparsity are shifted sideways so that they do not overlap.
+# Where a line is level, the sparsity of the shadow models does not matter. Dense shadow models
+# attack only the dense targets. The title and the verdicts leave out targets with a member accuracy
+# below 0.8: even matched shadow models identify few of their members. In `quick`, these are the
+# targets of slimming at 80 %. Points of one sparsity are shifted sideways so that they do not
+# overlap.
 
 # %%
 study = PruningStudy(
@@ -239,10 +241,9 @@ report.profile(
 
 # %% [markdown]
 # ## Loss by the accuracy of the shadow models
-# If a lower test accuracy of the shadow models were the only cause, the loss in the first row would
-# be about 0. In `quick`, the shadow models of the first row are also less pruned than their
-# targets, the others more pruned: the table cannot separate accuracy from the direction of the
-# mismatch.
+# If the loss came only from less accurate shadow models, the first row would have a loss of about
+# 0. In `quick`, shadow models are less pruned than their targets in the first row and more pruned
+# in the second: the table cannot separate accuracy from the direction of the mismatch.
 
 # %%
 accuracies = {}  # mean test accuracy of the shadow models
@@ -322,8 +323,8 @@ report.judge(
 # one set of shadow models and one attack network: the intervals do not include the choice of these.
 # Dense networks are not fine-tuned, so pairs with them also differ in epochs. Pairs share networks,
 # so they are not independent. As in Tab. 1, the relative loss is a share of the whole attack
-# accuracy, of which guessing reaches 0.5. The note of the first verdict has the mean loss as a
-# share of the rest.
+# accuracy, although guessing reaches 0.5. The note of the first verdict divides the mean loss by
+# the part above 0.5.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -14,18 +14,20 @@
 # model's memorization".
 #
 # **Setup.** A *memorization score* says how much a network's success on a sample depends on
-# training with it. The slides' *accuracy score* is the share of right predictions by networks with
-# the sample, minus that by networks without it. Our *confidence score* uses the mean confidence.
-# The attacks are LiRA and *Conf*, a threshold on the confidence. *Risk* is the TPR or the AUC of an
-# attack. The samples are sorted by a score and cut into six equal parts (*sixths*). The targets are
-# pruned in five rounds; n counts them.
+# training with it: the mean success of networks that train with it, minus that of other networks.
+# Success is a right prediction (the slides' *accuracy score*) or the confidence (our *confidence
+# score*). The samples are sorted by a score and cut into six equal parts (*sixths*). *Risk* is the
+# TPR or the AUC of an attack: LiRA or *Conf*, a threshold on the confidence. The targets are pruned
+# in five rounds; n counts them.
 #
 # **Controls.**
 #
-# 1. *Difficulty* decides whether memorization predicts risk better than difficulty. It is one minus
-#    the mean confidence of networks that did not train on the sample. AUC is compared between
-#    scores at nearly equal difficulty, and between difficulties at nearly equal score.
-# 2. *Non-members of the same sixth*: the AUC compares members with them.
+# 1. *Non-members of the same sixth*. The first answer is yes if LiRA's TPR is higher in the highest
+#    sixth by accuracy score than in the others. LiRA has one threshold for all samples, so its FPR
+#    may be higher, too. The AUC compares members and non-members of one sixth.
+# 2. *Difficulty* is one minus the mean confidence of networks that did not train on the sample. It
+#    decides the second answer: yes if AUC rises more with the confidence score at nearly equal
+#    difficulty than with difficulty at nearly equal score.
 # 3. *Permuted scores* show the AUC of sixths of random samples.
 
 # %% tags=["parameters"]
@@ -113,8 +115,8 @@ claims
 
 # %% [markdown]
 # ## LiRA's TPR and FPR by memorization score
-# LiRA has one threshold for all samples, so that both TPR and FPR differ among the sixths. Many
-# samples have an accuracy score of 0: their order is arbitrary.
+# Many samples have an accuracy score of 0 (in `desk-cpu`, a third). Their order is arbitrary, and
+# so is their sixth.
 
 # %%
 study = WindowStudy(
@@ -175,7 +177,6 @@ report.profile(
 
 # %% [markdown]
 # ## AUC by score and by difficulty
-# Members are compared with non-members of the same sixth.
 
 
 # %%
@@ -223,10 +224,10 @@ report.profile(
 
 # %% [markdown]
 # ## Rise of AUC and TPR with score and difficulty
-# One half of the networks measures the score, the other half measures the difficulty. *AUC, high
-# minus low score*: samples of nearly equal difficulty are cut in two halves by score, and the AUC
-# of the lower half is subtracted. Score and difficulty are then exchanged. *Rise of TPR*: the sixth
-# with the highest scores minus the mean of the other sixths.
+# One half of the networks measures the score, the other half the difficulty. *High minus low
+# score*: samples of nearly equal difficulty are cut in two halves by score, and the AUC of the
+# lower half is subtracted. For the second row, score and difficulty are exchanged. A *rise* is the
+# sixth with the highest scores minus the mean of the other sixths.
 
 # %%
 score_first, score_second = [results[half] for half in our_halves]
@@ -290,14 +291,13 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Sixths of equal scores are divided by the order of the samples: in `desk-cpu`, a third
-# of the samples have an accuracy score of 0. Networks that train on a sample are nearly always
-# right about it. So its accuracy score is nearly its difficulty. Conf's AUC within a sixth compares
-# confidence with and without training on the samples, as the confidence score does. LiRA compares a
-# target with networks that did not train on the sample, so that its scores of members rise with
-# difficulty by construction. Conf's TPR may fall where its AUC within a sixth rises because
-# memorized samples stay less confident than others, even after training (a guess). The slides speak
-# of a model's memorization; we measure it by sample. All targets share one half of the samples.
+# **Limits.** Networks that train on a sample are nearly always right about it. So its accuracy
+# score is nearly its difficulty. Conf's AUC within a sixth compares confidence with and without
+# training on the samples, as the confidence score does. LiRA compares a target with networks that
+# did not train on the sample, so its scores of members rise with difficulty by construction. Conf's
+# TPR may fall where its AUC within a sixth rises because networks stay less confident in memorized
+# samples than in others, even after training (a guess). The slides speak of a model's memorization;
+# we measure it by sample. All targets draw their members from one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -12,22 +12,24 @@
 # **Question.** WeMem (Shang et al. 2025), slides: "RMR achieves the best privacy-utility tradeoff
 # when lambda_r = 0.1", and "SWMR provides better defense compared to RSW".
 #
-# **Setup.** A network is pruned in five rounds. *RMR* is an L2 penalty: its strength is lambda_r
-# for the members with the highest memorization scores (about a sixth) and .0005 for others; in
-# *RMR .1*, lambda_r is .1. Without the word code, RMR is the slide's formula. A *memorization
-# score* is how much the confidence in a sample depends on training with it. *RSW* trains each epoch
-# on a window of the members. *SWMR* is RSW with RMR. On this page both have a narrow window that
-# moves by a large step and starts at high scores. n counts target networks.
+# **Setup.** A network is pruned in five rounds of training. *RMR* is an L2 penalty in these rounds.
+# Its strength is lambda_r for the members with the highest *memorization scores* (about a sixth)
+# and .0005 for others. A score is how much the confidence in a sample depends on training with it.
+# In *RMR .1*, lambda_r is .1. By the slide's formula (*RMR* without the word code), a batch has the
+# mean strength of its members. The *published code* trains members with high scores in separate
+# batches. With *RSW*, an epoch trains on a window of the members, sorted by score. *SWMR* is RSW
+# with RMR. Here the window is narrow, moves by a large step and starts at high scores. *Base* has
+# no defence. n counts target networks.
 #
 # **Controls.**
 #
-# 1. *Permuted scores* decide whether the scores help. This control uses RMR's published code,
-#    which trains members with high scores in separate batches.
-# 2. *Early stopping* decides whether RMR is worth its cost. The network without RMR (*Base*) is
-#    stopped where LiRA has the same AUC on both (*matched AUC*).
-# 3. *Plain L2* gives all members RMR's mean strength. In the slide's formula, each batch has the
-#    mean strength of its members, so this RMR is nearly plain L2. *RSW with plain L2* has SWMR's
-#    mean strength.
+# 1. *Permuted scores* decide the first answer: does the code hide members with high scores better
+#    with true than with permuted scores?
+# 2. *Early stopping* decides the second answer: is RMR .1 (formula) more accurate than less
+#    training? Base is trained for fewer epochs. Test accuracies are compared at the same AUC of
+#    LiRA (*matched AUC*).
+# 3. *Plain L2* gives all members RMR's mean strength. RMR by the formula is nearly the same. *RSW
+#    with plain L2* has SWMR's mean strength.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -124,10 +126,9 @@ claims
 
 # %% [markdown]
 # ## Test and attack accuracy by strength of RMR
-# Attack accuracy is the mean of the slide's four attacks. They are thresholds on confidence (Conf
-# and Hconf), entropy (Entr) and modified entropy (Mentr). Hconf has one threshold, the others have
-# one for each class. Hollow points are the slide's numbers on CIFAR10. A strength at which less
-# than half of Base's test accuracy is left is only in the table.
+# Attack accuracy is the mean of the slide's four attacks: thresholds on confidence (Conf and
+# Hconf), entropy (Entr) and modified entropy (Mentr). Hconf has one threshold, the others one for
+# each class. A strength that leaves less than half of Base's test accuracy is only in the table.
 
 # %%
 study = WindowStudy(
@@ -232,9 +233,9 @@ report.against_paper(
 
 # %% [markdown]
 # ## RMR compared with plain L2 and early stopping
-# The line joins dense networks that were stopped early and then pruned with one epoch a round, and
-# Base. It leaves out even earlier stops, which leak less than every defence shown. *Code* is the
-# published code of RMR. Strengths above .1 are only in the table.
+# The line joins dense networks, stopped early and then pruned with one epoch a round. It ends with
+# Base. If several stops leak less than every defence shown, it starts at the last of these.
+# Strengths above .1 are only in the table.
 
 # %%
 up_to_best = [name for name, rmr in penalties.items() if rmr.risky <= penalty.risky]
@@ -354,9 +355,9 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each point of the line of early stopping, except its ends, is compared with the line through the
-# other points. The true difference is 0. A value above 0 shows by how much the comparison can
-# favour RMR; a value below 0 shows that the line is low there, which favours RMR, too.
+# Each stop except the first is compared with the line through the other stops and Base. The
+# difference should be 0. A value above 0 is a possible bias in favour of RMR. A value below 0 shows
+# that the line is low there, which favours RMR, too.
 
 # %%
 caption = "Test accuracy at matched AUC of LiRA"
@@ -364,11 +365,11 @@ report.table(placebo, caption=caption, fold="Each point of the line")
 
 # %% [markdown]
 # **Limits.** One data set, one architecture, one window and one permutation. The samples on which
-# the first answer measures the AUC are nearly those that RMR penalizes. The claim on the largest
-# net benefit is tested only by strengths that leave at least half of Base's test accuracy. RSW with
-# plain L2 has SWMR's mean strength over a round, not in each epoch. One epoch a round may cost
-# accuracy that networks with 21 epochs a round do not lose, which would favour RMR. The targets
-# draw their members from one half of the samples and share shadow models.
+# the first answer measures the AUC are nearly those that RMR penalizes. A strength that leaves less
+# than half of Base's test accuracy does not test the claim on the largest net benefit. RSW with
+# plain L2 has SWMR's mean strength over a round, not in each epoch. Networks that stop early train
+# for one epoch a round, RMR for 21. If one epoch costs accuracy, this favours RMR. The targets draw
+# their members from one half of the samples and share shadow models.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -11,24 +11,27 @@
 #
 # **Question.** WeMem (Shang et al. 2025), slide on time: its sliding window (*RSW*) "reduces the
 # amount of training data in each epoch, speeding up the iterative fine-tuning process". The summary
-# says that WeMem outperforms five existing defences in time; we have at most four of other papers.
+# says that WeMem outperforms five existing defences in time; we have at most four of other papers
+# (*ADV* is adversarial regularization).
 #
-# **Setup.** The slides measure seconds. We count operations of forward and backward passes (for
-# DP-SGD, also of gradients of single samples) in a round of pruning (the median of five rounds),
-# relative to *Base* (no defence). All planned epochs count, also those that a round saves by an
-# early stop. Scores are paid for once: each round bears a fifth of their cost. The training before
-# the first round is the same for all and does not count. Operations are computed from the recipes,
-# so they do not vary between networks (n counts networks). The table has our seconds, too. *RMR* is
-# an L2 penalty for members with high memorization scores. *SWMR* is RSW with RMR, and its window
-# has a larger step.
+# **Setup.** A network is pruned in five rounds of training. With RSW, an epoch trains on a window
+# of the members, sorted by *memorization score* (how much the confidence in a sample depends on
+# training with it). *RMR* is an L2 penalty for members with high scores. *SWMR* is RSW with RMR and
+# a larger step of the window. *Base* has no defence.
+#
+# The slides measure seconds. We count the operations of a round (median of five), as a ratio to
+# Base: below 1, a defence saves computation. Operations are computed from the recipes, so they do
+# not vary between networks (n counts networks). Epochs that an early stop skips are counted, too.
+# The training before the first round is not: all share it. Each round bears a fifth of the cost of
+# the scores.
 #
 # **Controls.**
 #
-# 1. *Cost of the memorization scores*, in both answers above. RSW needs scores, and scores need
-#    networks. We train `networks`. The published scores seem to come from five, each on a fifth of
-#    the members.
-# 2. *Uniform sampling, same visits* (in the table): Base with fewer epochs. A round has about the
-#    same number of visits as under RSW. No claim tests it.
+# 1. *Cost of the memorization scores* decides both answers: scores need networks. The first answer
+#    counts all that we train. The second counts five, each on a fifth of the members: the published
+#    scores seem to come from such networks.
+# 2. *Uniform sampling, same visits* (table; no claim tests it): Base with fewer epochs. A round
+#    visits (trains on) about the same number of samples as under RSW.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -126,10 +129,8 @@ claims
 
 # %% [markdown]
 # ## Operations and seconds, as ratios to Base
-# Operations and our seconds are medians over rounds. Hollow points are the slides' seconds on the
-# data set Location, with a network and a number of epochs like ours. DP-SGD and the costs of scores
-# stand only in the table. In `quick`, RSW and SWMR differ more in seconds than in operations (see
-# Limits).
+# Our seconds are medians over rounds, too. The slides' seconds on the data set Location are from a
+# network and a number of epochs like ours. DP-SGD and the costs of scores are only in the table.
 
 # %%
 study = WindowStudy(
@@ -298,20 +299,20 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Operations count passes through a network, and the gradients of single samples in
+# **Limits.** Operations count forward and backward passes, and the gradients of single samples in
 # DP-SGD (see the table). They leave out a penalty's own steps and the overhead of small batches,
-# which take much of the time on small networks. Seconds depend on what else the machine does at
-# that time. In a separate run of the profile `quick`, in which trainings of both took turns, RSW
-# and SWMR took equal seconds: .33 of Base's. In `quick`, SWMR takes fewer operations than RSW
-# because its window moves by two ranks an epoch, RSW's by one: it passes the last member before the
-# round ends, so its last epochs visit fewer members.
+# which take much of the time on small networks. Seconds depend on what else the machine does. In a
+# separate run of `quick`, in which trainings of RSW and SWMR took turns, both took .33 of Base's
+# seconds. SWMR takes fewer operations than RSW in `quick` and `desk-cpu`: its window moves by two
+# ranks an epoch, not by one. So the window passes the last member before the round ends, and the
+# last epochs visit fewer members.
 #
 # One defender pays for all score networks, which draw their samples from the whole pool; drawn
-# from the target's members alone they cost less (see the table). This page trains no five networks
-# on a fifth each, so their scores are not tested.
+# from the target's members alone they cost less (see the table). The five networks of the second
+# answer are not trained, so their scores are not tested.
 #
-# Our DP-SGD is not the published one. It has few networks, so that its seconds are imprecise and
-# the claim that includes it has a smaller n. With `noise = 0` it is left out: DP-SGD cannot train
+# Our DP-SGD is not the published one. It has few networks, so its seconds are imprecise and the
+# claim that includes it has a smaller n. With `noise = 0` it is left out: DP-SGD cannot train
 # networks with BatchNorm.
 
 # %%

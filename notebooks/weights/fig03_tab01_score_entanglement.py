@@ -13,31 +13,33 @@
 # crucial for learnability" (section 4.2).
 #
 # **Setup.** Two scores of a weight sum |gradient × weight| over some updates of a trained network.
-# *Learnability*: the updates fit the members. *Vulnerability*: the updates fit the members, and
-# push the outputs on other samples back to those of the untrained network. *Main weights* are those
-# of convolutions (ResNet) or of attention and MLP (ViT), *norm weights* those of normalisation
-# layers, *linear weights* those of the classifier.
+# *Learnability*: the updates fit the members. *Vulnerability*: the updates fit the members and push
+# the outputs on other samples back to those of the untrained network (the *divergence*). *Main
+# weights* are those of convolutions (ResNet) or of attention and MLP (ViT), *norm weights* those of
+# normalisation layers, *linear weights* those of the classifier. Scores that are compared use
+# different batches.
 #
-# **Controls.** Scores that are compared use different batches.
+# **What decides.** The scores correlate *strongly* if Pearson's correlation over main weights is
+# above .9 in the ResNet and in the ViT. They correlate *not fully* if, in both networks, it is
+# lower than that of control 1.
 #
-# 1. *Two learnability scores* of different batches show how far noise lowers a correlation. They
-#    decide whether the two kinds of scores differ, if both kinds are equally noisy. "Robustness"
-#    shows the noise of both.
-# 2. *Shuffled gradients* within each layer show the correlation that comes from layers
-#    and from the sizes of weights. The second figure shows them next to the correlation of the
-#    first claim; the rule of that claim does not subtract them.
-# 3. *Divergence alone*: the updates push the outputs on other samples back to those of the
-#    untrained network, and do not fit the members. It decides whether the scores correlate only
-#    because the updates of both fit the members.
+# **Controls.**
 #
-# A further claim compares how much ResNet and ViT leak, by the AUC of LiRA.
+# 1. *Two learnability scores* (decide "not fully") show how far noise alone lowers a correlation.
+#    This assumes that both kinds of scores are equally noisy; "Robustness" shows the noise of both.
+# 2. *Shuffled gradients* within each layer (second figure) show the correlation that comes from
+#    layers and sizes of weights. No rule subtracts it.
+# 3. *Divergence alone*, compared with learnability: the updates do not fit the members. It decides
+#    whether the correlation is above .9 without a shared term.
+#
+# Further claims are about norm weights and the leakage of both networks (AUC of LiRA).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture of the ResNet (paper: resnet18)
 width = 8  # channels of the ResNet's stage 1 (64 in the published resnet18)
-epochs = 12  # epochs of the ResNet (paper: lost)
+epochs = 12  # epochs of the ResNet (paper: lost, our copy lacks it)
 vit_width = 4  # channels of a head of the ViT (paper: lost)
 vit_epochs = 16  # epochs of the ViT (paper: lost)
 patch = 8  # patch of the ViT, pixels (paper: lost)
@@ -53,8 +55,8 @@ batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
 runs = 10  # networks of each kind, each with its own members (paper: three runs)
 vit_fitted = 0.8  # required member accuracy of the ViT, which fits fewer members (ours)
-learnt = 0.6  # required test accuracy of both networks (ours)
-seed = 101  # evaluation seed: of design, initialisation and order
+learnt = 0.6  # required test accuracy of ResNet and ViT (ours)
+seed = 101  # evaluation seed: of members, initialisation and order of batches
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it; scores are fp32
 
@@ -321,7 +323,7 @@ report.table(
 
 # %% [markdown]
 # ## Verdicts
-# The interval of the lower of two values accounts for two comparisons: its upper end can differ
+# The interval of the lowest of several values accounts for all of them: its upper end can differ
 # from the one in the tables.
 
 # %%
@@ -356,10 +358,10 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: noise of both scores
-# Noise alone makes two scores correlate by less than 1. *Corrected for noise*, their correlation is
-# divided by the square root of the product of two correlations: that of two learnability scores and
-# that of two vulnerability scores. Below 1, the scores differ by more than noise. Pearson's
-# correlation depends mostly on the highest scores, the correlation of *ranks* on all.
+# Noise alone makes two scores correlate by less than 1. *Corrected for noise*, the correlation of
+# both is divided by the geometric mean of those of two learnability scores and of two vulnerability
+# scores. Below 1, the scores differ by more than noise. Pearson's correlation depends mostly on the
+# highest scores, that of *ranks* on all.
 
 # %%
 kinds_of_correlation = {
@@ -384,8 +386,8 @@ report.table(rows, caption=caption, fold="Correlation corrected for noise")
 # **Limits.** Updates of the divergence alone see no member, but they start at the same trained
 # network as the updates of the other scores. A score is not a measure of leakage: the page
 # `own01_score_at_work` tests what the updates of these scores do to members. A difference of
-# correlations below .05, our smallest effect of interest, is small even where it is significant.
-# The ViT fits fewer members than the ResNet: this alone can lower its AUC of LiRA.
+# correlations below .05, our smallest effect of interest, is small even if it is significant. The
+# ViT fits fewer members than the ResNet: this alone can lower its AUC of LiRA.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -12,49 +12,57 @@
 # **The paper.** Fang & Kim (2026), section 4.4: removing vulnerable weights "leads to unrecoverable
 # accuracy crash for the model, unlike the cases of A2 & A3".
 #
-# **Setup.** The *vulnerability* of a weight is the sum of |gradient × weight| over some further
-# updates of a trained network. They lower the members' loss and, on other samples, make the outputs
-# more similar to those of the untrained network. In the trained network, the share *r* of weights
-# with the highest vulnerability is chosen. *A1* removes these weights and trains the others. *A2*
-# rewinds them to their initial values and trains them alone. *A3*, which is CWRF, rewinds them,
-# freezes them and trains the others. A1, A2, A3 and their shadow models train with the defence
-# RelaxLoss. *Norm weights* are those of normalisation layers. The *loss gap* is the loss on test
+# **Setup.** The *vulnerability* of a weight is |gradient × weight|, summed over updates of a
+# trained network. These updates fit the members and push the outputs on other samples towards those
+# of the untrained network. The share *r* of weights with the highest vulnerability is chosen.
+#
+# - *A1* removes these weights and trains the others.
+# - *A2* rewinds them (sets them back to their initial values) and trains them alone.
+# - *A3*, the paper's method CWRF, rewinds them, freezes them and trains the others.
+#
+# All three, and their shadow models, train with the defence RelaxLoss (keeps the loss near a
+# target). *Norm weights* are those of normalisation layers. The *loss gap* is the loss on test
 # samples minus that on members.
+#
+# **What decides.** At r = 0.1 %, A1 *crashes* if it is over 20 points (our border) less accurate
+# than both A2 and A3. The answer is yes if A1 crashes, but loses less than 20 points to A3 if norm
+# weights stay.
 #
 # **Controls.**
 #
-# 1. *A1, norm weights kept*: A1 removes the same weights, except norm weights. *A1, only norm
-#    weights* removes only the norm weights among them. A normalisation layer that has lost all its
-#    weights outputs its bias alone, the same for all samples.
-# 2. *RelaxLoss from scratch*, for the same number of epochs in total.
-# 3. *Nothing rewound*: the trained network is trained further with RelaxLoss. *Early stopping*: the
-#    undefended network after fewer epochs. "Robustness" compares both with A3 at matched AUC of the
-#    attack LiRA.
+# 1. *A1, norm weights kept* (decides the answer): A1 removes the same weights, except norm weights.
+#    *A1, only norm weights* removes only the norm weights among them: does this alone cost over 20
+#    points? A normalisation layer without weights outputs its bias alone, the same for all samples.
+# 2. *RelaxLoss from scratch*, for the same number of epochs in total: A3 is compared with it in
+#    accuracy and loss gap.
+# 3. *Nothing rewound*: the network is trained further with RelaxLoss. *Early stopping*: the
+#    undefended network after fewer epochs. "Robustness" compares both with A3 at matched AUC of
+#    LiRA.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
-pool = 600  # samples from which each network draws half (paper: lost)
+pool = 600  # samples from which each network draws half (paper: lost, our copy lacks it)
 dev = 300  # samples outside the pool; unused here, kept so that pages share networks
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
 smallest = 0.001  # r of the claims on accuracy (paper: 0.001)
 judged = 0.05  # r of the claim on the loss gap (paper: lost; Tab. 2 has 0.03 and 0.05)
 between = []  # other r, shown only (paper: 0.01, 0.03)
-balance = 0.5  # lambda: weight of the divergence in the score, chosen beforehand (paper: lost)
+balance = 0.5  # lambda: weight of the other samples in the score, set beforehand (paper: lost)
 score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
 score_batch = 32  # members, and reference samples, in each of these updates (paper: lost)
 alpha = 0.3  # target loss of RelaxLoss, nats (paper: that of RelaxLoss's authors, 1 on CIFAR-10)
 epochs = 12  # epochs of ordinary training (paper: lost)
 stops = [3, 4, 6, 8]  # epochs at which ordinary training is stopped early (our control)
-retrain_epochs = 6  # epochs of retraining, an even number: RelaxLoss alternates (paper: lost)
+retrain_epochs = 6  # epochs of retraining; even: RelaxLoss has two kinds of epochs (paper: lost)
 batch = 64  # samples a step (paper: lost)
-lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 10  # networks; each one's shadow models: all others but its complement (paper: 8)
+lr = 0.005  # Adam's learning rate at the start of each training; falls to 0, cosine (paper: lost)
+shadows = 10  # networks, in pairs that split the pool; shadow models: the other pairs (paper: 8)
 learnt = 0.6  # required test accuracy of the undefended network (ours)
-seed = 101  # evaluation seed: of design, initialisation and order
+seed = 101  # evaluation seed: of members, initialisation and order of batches
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -213,8 +221,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Accuracy by the share r of weights
-# Test accuracy after retraining, as in the paper's figure. With norm weights kept, and with only
-# norm weights removed, A1 is trained at the smallest *r* only.
+# Test accuracy after retraining, as in the paper's figure (our copy of its text lacks the numbers).
+# The two variants of control 1 have the smallest *r* only.
 
 # %%
 rows = []
@@ -262,9 +270,8 @@ report.table(rows, caption=caption, fold="Norm weights that A1 removes")
 
 # %% [markdown]
 # ## Loss gap (Tab. 2)
-# The paper's numbers are those of CIFAR-10. At equal test accuracy, a smaller gap is better. The
-# title compares A3 with A2 and with RelaxLoss from scratch. A1 is left out of the figure, as in
-# Tab. 2; the table below has it: its gap is near 0 where the network only guesses.
+# At equal test accuracy, a smaller gap is better. As in Tab. 2, the figure leaves out A1; the table
+# has it. Where A1 only guesses, its gap is near 0.
 
 # %%
 paper = {scratch: 0.7311}
@@ -380,7 +387,7 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: A3 at matched AUC
-# Two networks are compared in test accuracy where the attack LiRA has the same AUC on both.
+# Test accuracies are compared where the attack LiRA has the same AUC.
 
 # %%
 earlier_epochs = [*comparison.checkpoints[ordinary], ordinary]
@@ -398,18 +405,17 @@ report.table(rows, fold="Compared with nothing rewound, and with early stopping"
 # %% [markdown]
 # **Limits.**
 #
-# - *Removal.* The crash is judged at the smallest *r*, where norm weights have a control. At larger
-#   *r*, whether norm weights cause it is not measured. No control removes random norm weights, or the
-#   same number of other weights. So we do not know whether the vulnerability of the removed norm
-#   weights matters. The paper's layers are wider; we guess that A1 empties fewer of them there.
+# - *Removal.* At larger *r*, we do not measure whether norm weights cause a crash. No control
+#   removes random norm weights, or the same number of other weights. So we do not know whether the
+#   vulnerability of norm weights matters. The paper's layers are wider; we guess that A1 empties
+#   fewer of them there.
 # - *RelaxLoss from scratch.* The paper compares "with the same training configurations except for
 #   epochs" (4.4); equal epochs are our choice. RelaxLoss has one strength.
-# - *Loss gap.* The paper compares gaps "at the same testing accuracy" (4.4): see the note. A
-#   smaller gap need not mean a smaller AUC (table). At r = 0.1 %, the paper's A2 has a smaller gap
-#   than A3; in `desk-cpu`, ours has a larger one. We do not know why.
-# - *Early stopping* means checkpoints. A shorter training, whose learning rate falls to 0, is a
-#   stronger control (page `shorter_training`).
-# - *Accuracies* are not compared with the paper: our copy of its text lacks the figure's numbers.
+# - *Loss gap.* The paper compares gaps "at the same testing accuracy" (4.4). The note has our
+#   differences in accuracy. A smaller gap need not mean a smaller AUC (table). At r = 0.1 %, the
+#   paper's A2 has a smaller gap than A3; in `desk-cpu`, ours has a larger one.
+# - *Early stopping* means checkpoints. A shorter training is a stronger control: its learning rate
+#   falls to 0 (page `shorter_training`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,49 +13,54 @@
 # to converge", and "the model can achieve better utility when it is trained with both HAMP and
 # CWRF" (section 5.2).
 #
-# **Setup.** CWRF trains a network with cross-entropy. It rewinds and freezes the 5 % of its weights
-# with the highest *vulnerability*: |gradient × weight|, summed over updates that lower the members'
-# loss and, on other samples, make the outputs more similar to those of the untrained network. It
-# retrains the other weights with a defence. RelaxLoss keeps the loss near a target. HAMP trains on
-# soft labels of high entropy and rewards outputs of high entropy; as in the paper, its test-time
-# part is left out. *From scratch*: one training with the defence, for the same number of epochs as
-# the undefended network. We say that a network *converges* if it reaches 80 % of the undefended
-# test accuracy. The attacks are LiRA and RMIA. Shadow models go through the same trainings as their
+# **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It *rewinds* 5 % of the
+# weights (sets them back to their initial values) and freezes them. Then it retrains the others
+# with a defence (*inside CWRF*). The 5 % have the highest *vulnerability*: |gradient × weight|,
+# summed over updates that fit members and push the outputs on other samples towards those of the
+# untrained network. RelaxLoss keeps the loss near a target. HAMP trains on soft labels of high
+# entropy and rewards outputs of high entropy; as in the paper, its test-time part is left out.
+# *From scratch*: one training with the defence, for the same number of epochs as the undefended
+# network. The attacks are LiRA and RMIA. Shadow models go through the same trainings as their
 # target.
+#
+# **What decides.** A network *converges* if it reaches 80 % of the undefended test accuracy (ours;
+# the paper does not say). The answer is yes if HAMP does not converge from scratch and is more
+# accurate inside CWRF.
 #
 # **Controls.**
 #
-# 1. *The outputs' entropy*: HAMP should raise it to that of its labels or higher (table's caption).
-#    An untrained network also has a high entropy, so the member accuracy must be high, too.
+# 1. *The outputs' entropy*: HAMP must raise it (a check of the answer), and should reach that of
+#    its labels (table's caption). Untrained networks have a high entropy, too: see HAMP's member
+#    accuracy (first note).
 # 2. *Nothing rewound*: after ordinary training, each defence retrains all weights, for the same
-#    number of epochs as inside CWRF.
-# 3. *Early stopping*: a network is compared with ordinary training, stopped where LiRA has the same
-#    AUC (*matched AUC*).
+#    number of epochs as inside CWRF. It decides whether rewinding helps (last claim).
+# 3. *Early stopping*: from a network's accuracy we subtract that of ordinary training, stopped
+#    where LiRA has the same AUC (*matched AUC*).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-100
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
-pool = 600  # samples from which each network draws half (paper: lost)
+pool = 600  # samples from which each network draws half (paper: lost, our copy lacks it)
 dev = 300  # samples outside the pool; unused here, kept so that pages share networks
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
 r = 0.05  # share of the weights that is rewound (paper: several values, lost)
-balance = 0.5  # lambda: weight of the divergence in the score, chosen beforehand (paper: lost)
+balance = 0.5  # lambda: weight of the other samples in the score, set beforehand (paper: lost)
 score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
 relax_alpha = 0.3  # target loss of RelaxLoss, nats (paper: that of RelaxLoss's authors)
-hamp_entropy = 0.95  # HAMP: entropy of the labels, share of ln C (HAMP's authors, 10 classes)
-hamp_weight = 0.01  # HAMP: weight of the output's entropy (HAMP's authors, 10 classes)
+hamp_entropy = 0.95  # HAMP: entropy of the labels, share of its maximum (its authors, 10 classes)
+hamp_weight = 0.01  # HAMP: weight of the output's entropy (its authors, 10 classes)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 10  # epochs of retraining; even, as RelaxLoss alternates (paper: lost)
+retrain_epochs = 10  # epochs of retraining; even: RelaxLoss has two kinds of epochs (paper: lost)
 stops = [3, 4, 6, 8]  # epochs at which ordinary training is stopped early (our control)
 batch = 64  # samples a step (paper: lost)
-lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
+lr = 0.005  # Adam's learning rate at the start of each training; falls to 0, cosine (paper: lost)
 converged = 0.8  # a converged network reaches this share of the undefended test accuracy (ours)
-shadows = 10  # networks; each one's shadow models: all others but its complement (paper: 8)
+shadows = 10  # networks, in pairs that split the pool; shadow models: the other pairs (paper: 8)
 learnt = 0.6  # required test accuracy of the undefended network (ours)
-seed = 101  # evaluation seed: of design, initialisation and order
+seed = 101  # evaluation seed: of members, initialisation and order of batches
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -153,8 +158,7 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Accuracy and leakage (Fig. 5b)
-# A network that lies lower and more to the right is better. The line joins epochs of ordinary
-# training; its last epochs can be less accurate than earlier ones.
+# Lower and more to the right is better. The line joins epochs of ordinary training.
 
 # %%
 all_inside = [(name, inside) for name in defences]
@@ -189,7 +193,7 @@ for variant in variants:
     if variant != no_defence:
         row["test accuracy minus early stopping"] = comparison.early_stopping(variant, "LiRA")
     rows.append(row)
-entropies = {}  # of the outputs on members, share of ln C
+entropies = {}  # of the outputs on members, share of its maximum
 for variant in (no_defence, *(("HAMP", where) for where in (scratch, tuned, inside))):
     entropies[variant] = output_entropies(comparison.results, variants[variant].signals())
 member_losses = {}  # nats
@@ -313,18 +317,17 @@ report.judge(
 # %% [markdown]
 # **Limits.**
 #
-# - *Convergence.* The paper does not say when a network has converged. `quick` has ten classes and
-#   HAMP's published strength for ten classes: that HAMP converges there is no evidence about
-#   CIFAR-100. `desk-cpu` has width 16 instead of 64, and three IN and three OUT shadow models.
-# - *Data.* `desk-cpu` has a half of CIFAR-100. Some images are in two splits (provenance).
+# - *Convergence.* `quick` has ten classes and HAMP's published strength for ten classes: that HAMP
+#   converges there is no evidence about CIFAR-100. `desk-cpu` has width 16 instead of 64, and three
+#   IN and three OUT shadow models.
+# - *Data.* `desk-cpu` has half of CIFAR-100. Some images are in two splits (provenance).
 # - *HAMP's loss.* The authors' code divides the divergence from the soft labels by the number of
-#   classes. We do not divide it; we multiply the weight of the entropy by the number of classes, so
-#   that both terms keep their ratio. With Adam, the division would change nothing but weight decay
-#   and epsilon: both would be stronger by a factor equal to the number of classes. We guess that the
-#   paper's networks did not converge because of that; this page does not test it.
+#   classes. Instead, we multiply the weight of the entropy by this number: both terms keep their
+#   ratio. With Adam, the division would only strengthen weight decay and epsilon by this factor. We
+#   guess, and do not test, that the paper's networks did not converge because of that.
 # - *The paper's condition.* It expects a gain "only when the approaches can be effective against
-#   MIAs" (5.2). The first note compares the AUC of HAMP from scratch with that of no defence: above
-#   0, HAMP does not protect against LiRA.
+#   MIAs" (5.2). The first note has the AUC of HAMP from scratch minus that of no defence: above 0,
+#   HAMP does not protect against LiRA.
 # - *Spread.* A smaller spread at a lower accuracy is no evidence of stability. Networks differ in
 #   members, initialisation and order.
 # - *Other weights.* No control rewinds random weights; `tab03_cifar10` has one.

@@ -12,21 +12,25 @@
 # **The paper.** Fang & Kim (2026), Fig. 8: "plugging CWRF shows consistent advantages by combining
 # a privacy-training approach" (appendix C.3; CIFAR-100, ResNet18).
 #
-# **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It rewinds and freezes
-# the 5 % of the weights with the highest *vulnerability score*: |gradient × weight|, summed over
-# updates that fit members and push the outputs on non-members towards those of the untrained
-# network. It retrains the other weights with a defence: RelaxLoss (keeps the loss near a target) or
-# CCL (replaces a share of the cross-entropy by a concave loss). *From scratch*: the defence alone,
-# in one training, for fewer epochs than CWRF's two trainings. *At matched AUC*: test accuracies are
-# compared where the attack RMIA has the same AUC on both networks. A line joins the strengths of a
-# defence from scratch. For the comparison with nothing rewound, each network's gain over early
-# stopping is taken at matched AUC. The gains are then subtracted. Verdicts are on the mean over all
-# strengths of a defence.
+# **Setup.** CWRF, the paper's method, trains a network with cross-entropy. It *rewinds* 5 % of the
+# weights (sets them back to their initial values) and freezes them. It retrains the others with a
+# defence, which is then *inside CWRF*: RelaxLoss (keeps the loss near a target) or CCL (replaces a
+# share of the cross-entropy by a concave loss). The 5 % have the highest *vulnerability score*:
+# |gradient × weight|, summed over updates that fit members and push the outputs on non-members
+# towards those of the untrained network. *From scratch*: the defence alone, in one training, for
+# fewer epochs than CWRF's two trainings. Shadow models go through the same trainings as their
+# target.
 #
-# **Controls.** Shadow models go through the same trainings as their target.
+# **What decides.** Test accuracy *at matched AUC*: from a network's accuracy we subtract that of a
+# line of networks, at the same AUC of the attack RMIA. The first answer is yes if RelaxLoss inside
+# CWRF is significantly more accurate than the line through no defence and RelaxLoss from scratch.
+# The second is yes if the gain of both defences over early stopping (control 2) is significantly
+# larger inside CWRF than in control 1. Each is a mean over all strengths.
 #
-# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. This
-#    control decides whether the rewind matters, or a second training does the same.
+# **Controls.**
+#
+# 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. Does
+#    a second training alone do the same?
 # 2. *Early stopping* of the training with cross-entropy.
 # 3. *Other shares* of rewound weights: see "Robustness".
 
@@ -34,25 +38,25 @@
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-100
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
-width = 8  # channels of stage 1 (64 by the architecture)
-pool = 600  # samples from which each model draws half (paper: lost)
+width = 8  # channels of stage 1 (the published architecture: 64)
+pool = 600  # samples from which each model draws half (paper: lost, our copy lacks it)
 dev = 300  # samples outside the pool, not used here (paper: names none)
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
 r = 0.05  # share of the weights that is rewound (paper: a grid, lost; Tab. 2: .001 to .05)
 other_rates = [0.001, 0.2]  # other shares, for RelaxLoss at its first strength (ours)
-balance = 0.5  # lambda, weight of forgetting non-members in the score's updates (paper: lost)
+balance = 0.5  # lambda: weight of the non-members in the score's updates (paper: lost)
 score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
 relax_alphas = [0.3, 0.8]  # RelaxLoss: target losses, nats, weakest first (its authors: 3)
 ccl_alphas = [0.1]  # CCL: shares of the cross-entropy, weakest first (its authors' example: .5)
-stops = [3, 4, 6, 8]  # epochs after which ordinary training may stop (our control)
+stops = [3, 4, 6, 8]  # early stopping: epochs of the training without a defence (our control)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 6  # epochs of retraining; even, as RelaxLoss alternates by epoch (paper: lost)
+retrain_epochs = 6  # epochs of retraining; even: RelaxLoss has two kinds of epochs (paper: lost)
 batch = 64  # samples a step, and a step of the score (paper: lost)
-lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-shadows = 10  # models in complement pairs; each is attacked by all others but its pair (paper: 8)
-learnt = 0.6  # least test accuracy of a network that has learnt (ours)
-seed = 101  # evaluation seed: of design, initialisation and order
+lr = 0.005  # Adam's learning rate at the start of each training; falls to 0, cosine (paper: lost)
+shadows = 10  # networks, in pairs that split the pool; shadow models: the other pairs (paper: 8)
+learnt = 0.6  # test accuracy that networks without a defence must reach (ours)
+seed = 101  # evaluation seed: of members, initialisation and order of batches
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -166,8 +170,7 @@ relaxloss_gain = minus_scratch("RelaxLoss")
 
 # %% [markdown]
 # ## Accuracy and leak (Fig. 8)
-# A network that lies lower and more to the right is better. Lines join the strengths of a defence,
-# or the epochs of early stopping. The line from scratch starts at the network without a defence.
+# Lines join the strengths of a defence, or the epochs of early stopping.
 
 # %%
 points = []
@@ -256,24 +259,27 @@ report.table(rows, caption=caption, fold="Shares of rewound weights")
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each epoch of the undefended network is compared with the line through its other epochs. The true
-# difference is 0; the value is the error of the method at this epoch. The largest value is the
-# *possible bias* of a gain over early stopping.
+# Each epoch of early stopping but the first is compared with the line through the others. The true
+# difference is 0, so the value is the error of the method. The largest value is the *possible bias*
+# of a gain over early stopping.
 
 # %%
 caption = "Test accuracy at matched AUC of RMIA"
 report.table(placebo, caption=caption, fold="Early stopping compared with itself")
 
 # %% [markdown]
-# **Limits.** Our copy of the paper's text lacks the strengths of the defences and the share of
-# rewound weights. The first answer is on a share of 5 %. "Robustness" has two other shares, at the
-# weakest strength of RelaxLoss. Where nothing rewound also gains less over early stopping than from
-# scratch, the short second training may explain the first answer. No control rewinds random
-# weights; the page `fig07_text` has one. HAMP, the paper's third defence, is left out: in `quick`,
-# HAMP from scratch does not lower the AUC (page `tab03_cifar10`). On CIFAR-10, in `desk-cpu`, it
-# does. The strength of CCL in its authors' example has no effect in `quick`; here CCL is stronger,
-# and its loss is multiplied by 1, not by its authors' .05. In `quick`, CCL inside CWRF leaks more
-# to LiRA than no defence. So all profiles use RMIA for matched AUC.
+# **Limits.**
+#
+# - *Share and strength.* Our copy of the paper lacks both values. The answers are for a share of
+#   5 %; "Robustness" has others, at the weakest strength of RelaxLoss.
+# - *Epochs.* If networks with nothing rewound also gain less over early stopping than from scratch,
+#   the short second training may explain the first answer.
+# - *Random weights* are rewound on the pages `fig07_text` and `tab03_cifar10`, not here.
+# - *HAMP*, the paper's third defence, is left out: in `quick`, HAMP from scratch does not lower the
+#   AUC (page `tab03_cifar10`). On CIFAR-10, in `desk-cpu`, it does.
+# - *CCL.* In `quick`, the strength of its authors' example has no effect. Ours is stronger, and the
+#   loss is multiplied by 1, not by their .05. In `quick`, CCL inside CWRF leaks more to LiRA than
+#   no defence. So all profiles use RMIA for matched AUC.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -12,17 +12,19 @@
 # **The paper.** Fang & Kim (2026), abstract: "privacy vulnerability exists in a very small fraction
 # of weights", and "most of those weights also critically impact utility performance".
 #
-# **Setup.** Two scores of a weight sum |gradient × weight| over some updates of a trained network.
-# *Learnability*: the updates fit the members. *Vulnerability*: the updates fit the members, and
-# push the outputs on non-members towards those of the untrained network. The 5 % of weights with
-# the highest vulnerability are *most vulnerable*. The 5 % with the highest learnability are *most
-# critical*: this score stands for utility, which is not measured.
+# **Setup.** Two scores sum a weight's |gradient × weight| over updates of a trained network.
+# *Vulnerability*: the updates fit members, and push the outputs on non-members towards those of the
+# untrained network. *Learnability*: they only fit members; it stands for utility, which is not
+# measured. The 5 % of weights with the highest vulnerability are *most vulnerable*; the 5 % with
+# the highest learnability are *most critical*.
+#
+# **What decides.** The first answer is yes if the most vulnerable weights hold over half of the sum
+# of vulnerability. The second is yes if this share is larger than in control 1.
 #
 # **Controls.** Two scores that are compared come from different batches.
 #
-# 1. *Shuffled gradients*: gradients are permuted among the weights of each layer. The sizes of
-#    weights and gradients in a layer stay; only their pairing is random. This control decides the
-#    second answer.
+# 1. *Shuffled gradients*: gradients are permuted among the weights of each layer. Only the pairing
+#    of weights and gradients becomes random.
 # 2. *Chance in each layer*: learnability is permuted within each layer.
 # 3. *Two learnability scores*: how far do other batches alone change the most critical weights?
 
@@ -30,8 +32,8 @@
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
-width = 8  # channels of stage 1 (64 by the architecture)
-pool = 600  # samples from which each network draws half (paper: lost)
+width = 8  # channels of stage 1 (the published architecture: 64)
+pool = 600  # samples from which each network draws half (paper: lost, our copy lacks it)
 dev = 300  # samples outside the pool, not used here: the networks are those of the other pages
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
@@ -43,8 +45,8 @@ epochs = 12  # epochs from scratch (paper: lost)
 batch = 64  # samples a step (paper: lost)
 lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
 runs = 10  # networks, each with its own members and initialisation (paper: three runs)
-learnt = 0.6  # least test accuracy of a network that has learnt (ours)
-seed = 101  # evaluation seed: of design, initialisation and order
+learnt = 0.6  # test accuracy that the networks must reach (ours)
+seed = 101  # evaluation seed: of members, initialisation and order of batches
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # of the trainings: fp32, or bf16 where the hardware has it; scores are fp32
 
@@ -317,14 +319,14 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** A score is no leak: the page `fig04b_tab02_rewind_or_remove` rewinds the most
-# vulnerable weights, and `own01_score_at_work` tests what the updates of the score do. The paper
-# does not say how small "a very small fraction" is; in Tab. 2 it rewinds at most 5 %. The control
-# takes a gradient to be score / |weight before the updates|. For weights near 0 that the updates
-# move, this is too large, which may raise the share with shuffled gradients. So the second answer
-# says no more than this: within layers, large gradients do not lie on large weights more often than
-# by chance. Vulnerability and learnability share the term that fits the members. How much of their
-# overlap it explains is not tested here (see `fig03_tab01_score_entanglement`).
+# **Limits.** A score is no leak: `fig04b_tab02_rewind_or_remove` rewinds the most vulnerable
+# weights, and `own01_score_at_work` tests the score's updates. The paper's "very small fraction"
+# has no number; Tab. 2 rewinds at most 5 %. Control 1 takes a gradient to be score / |weight before
+# the updates|. For weights near 0 that the updates move, this is too large, which may raise the
+# control's share. So "no" as the second answer says at most that, within layers, large gradients do
+# not lie on large weights more often than by chance. Both scores include the term that fits
+# members. How much of their overlap it explains is not tested (see
+# `fig03_tab01_score_entanglement`).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)
