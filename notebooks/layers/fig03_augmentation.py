@@ -12,21 +12,21 @@
 # **The paper.** PPTP (Fang & Kim 2026), Fig. 3: "data augmentation does help mitigate disparity
 # when it occurs", and it "has no impact on “where” disparity happens" (section 3.3).
 #
-# **Setup.** Each *pair* starts from the same weights: M_all trains on a pool of samples, M_h1 on
-# half of it. Both saw this half (*seen* samples). Only M_all saw the others (*unseen*). The AUC of
-# a stage says how well the Euclidean distance between the features of M_all and of M_h1 separates
-# unseen from seen samples. The *disparity* of a stage is |AUC − 0.5|. Augmentation means random
-# crops and flips.
+# **Setup.** In a *pair*, M_all trains on a pool of samples, M_h1 on half of it, from the same
+# initial weights. Both saw this half (*seen* samples). Only M_all saw the others (*unseen*). The
+# AUC of a stage says how well the Euclidean distance between the features of M_all and of M_h1
+# separates unseen from seen samples. The *disparity* of a stage is |AUC − 0.5|. Augmentation means
+# random crops and flips.
 #
 # **Controls.**
 #
 # 1. *No augmentation* (decides the first answer): is the disparity of stage 4 smaller in augmented
 #    pairs?
-# 2. *Early stopping* (decides the second answer): is it also smaller than in pairs without
-#    augmentation, stopped at about the member accuracy of augmented pairs?
+# 2. *Early stopping* (decides the second answer): is it smaller than in pairs without augmentation,
+#    stopped at about the member accuracy of augmented pairs?
 # 3. *Direction*: the distance 1 − cosine, which ignores the length of features.
-# 4. *Two seeds* (grey): two networks M_all without augmentation and with different seeds. Both saw
-#    all samples, so the true AUC is 0.5.
+# 4. *Two seeds* (grey): two networks M_all without augmentation, with different seeds. Both saw all
+#    samples, so the true AUC is 0.5.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -123,6 +123,7 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage after augmentation and early stopping (Fig. 3)
+# The disparity is the distance from the dotted line.
 
 
 # %%
@@ -169,8 +170,7 @@ report.profile(
 
 # %% [markdown]
 # ## Accuracy, disparity and attack of each training
-# The attack is a threshold on the probability of the true class. The folded table shows the match
-# in member accuracy.
+# The attack is a threshold on the true class's probability.
 
 # %%
 rows = []
@@ -241,11 +241,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Augmented pairs may train for more epochs than others. Early stopping matches the mean
-# member accuracy of M_all and M_h1, not that of each network. In `quick` and `desk-cpu`, the crop's
-# padding is half of the usual one: with more, networks hardly fit the small pool. The pages
-# `fig04_tab01_map_size_resnet` and `fig06_tab03_channels_resnet` share networks with this page, so
-# they are no independent evidence.
+# **Limits.** Augmented pairs may train for more epochs than all others. Early stopping matches the
+# mean member accuracy of M_all and M_h1, not that of each network (see the table). In `quick` and
+# `desk-cpu`, the crop's padding is half of the usual one: with more, networks hardly fit small
+# pools. The pages `fig04_tab01_map_size_resnet` and `fig06_tab03_channels_resnet` share networks
+# with this page and are no independent evidence.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -173,6 +173,7 @@ report.profile(
 
 # %% [markdown]
 # ## Change of disparity, leakage and accuracy with each enlargement (Tab. 1)
+# Right of 0, the larger map has more.
 
 # %%
 attack_changes = {}
@@ -240,7 +241,7 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** In `quick`, with a 1×1 map, the first convolution of stage 4 reads only 4 of the 16
+# **Limits.** In `quick`, with a 1×1 map, the first convolution of stage 4 reads 4 of the 16
 # positions of stage 3's map. So a rise from 1×1 to 2×2 can come from the positions lost at 1×1. A
 # map of twice the side costs four times the operations in stage 4; accuracy is not compared at
 # equal cost. A lower member accuracy may by itself lower the AUC of the attack (see the table). The
