@@ -9,22 +9,25 @@
 # %% [markdown]
 # # Do the most vulnerable weights lie in the risky stages?
 #
-# **Question.** The question is ours. PPTP rewinds the last stages of a network and calls them
-# risky. CWRF rewinds single weights and calls them vulnerable. Do vulnerable weights lie in risky
-# stages? A second question is whether CWRF is better in the risky stages than in the others.
+# **Question.** The questions are ours. PPTP *rewinds* late stages of a network (sets their weights
+# back to their initial values) and calls these stages risky. CWRF rewinds single weights and calls
+# them vulnerable. Do vulnerable weights lie in risky stages? Second: is a network more accurate if
+# CWRF rewinds weights in the risky stages than in the others?
 #
-# **Setup.** The risky stages are stages 3 and 4 and the last layer. CWRF's vulnerability score
-# ranks the weights of ten networks. The same number of weights, 2 % of all, is rewound and frozen:
-# the most vulnerable ones of the risky stages, or of the others. Then RelaxLoss retrains the other
-# weights.
+# **Setup.** The *vulnerability score* of a weight is |gradient × weight|, summed over updates that
+# fit members and forget non-members. The risky stages are stages 3 and 4 and the head (the last
+# layer). CWRF rewinds and freezes 2 % of all weights: the most vulnerable ones of the risky stages,
+# or of the others. RelaxLoss, which keeps the loss near a target, retrains the other weights.
 #
 # **Controls.**
 #
-# 1. *Stage size*: the share of all weights that lie in a stage. Random weights have this share.
-# 2. *Magnitude*: the share of the largest weights that lie in a stage.
+# 1. *Stage size* (decides the first answer): the share of all weights that lie in the risky stages.
+#    Random weights have this share.
+# 2. *Magnitude*: the share of the largest weights that lie there.
 # 3. *Nothing rewound*: RelaxLoss retrains all weights, for the same number of epochs.
-# 4. *Early stopping* of ordinary training, *at matched AUC*: from each test accuracy we subtract
-#    that of networks stopped early at the same AUC of LiRA. The claims compare these differences.
+# 4. *Early stopping* of ordinary training, *at matched AUC* (decides the second answer): from each
+#    test accuracy we subtract that of networks stopped early at the same AUC of LiRA. The claims
+#    compare these differences.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -153,8 +156,7 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Where the most vulnerable weights lie
-# *Top* is the share of the weights that counts as most vulnerable, or as largest. *All weights* is
-# the share of all weights in that part of the network; random weights have this share.
+# *Top* is the share of the weights that counts as most vulnerable, or as largest.
 
 # %%
 results = comparison.results
@@ -205,8 +207,8 @@ report.profile(
 
 # %% [markdown]
 # ## Rewinding in the risky stages and in the others
-# The line joins the epochs of ordinary training. It leaves out even earlier epochs, which leak less
-# than every other network shown. The other networks are retrained with RelaxLoss.
+# The line of ordinary training starts at the last epoch that leaks less than all other networks
+# shown.
 
 # %%
 line = [*comparison.checkpoints[longer], longer]
@@ -282,12 +284,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The risky stages contain most of the weights. The same number of rewound weights is
-# therefore a small part of the risky stages and a large part of the other stages, so the second
-# answer also compares these parts. No control rewinds random weights in the same stages. The score
-# of learnability may lie in the same stages; this page does not test it. The first risky stage is
-# the choice of the page `defences`, not a finding on these networks. Intervals cover other networks
-# on the same pool.
+# **Limits.** The risky stages contain most of the weights. So 2 % of all weights is a small part of
+# the risky stages and a large part of the others: the second answer also compares these parts. No
+# control rewinds random weights in the same stages. The weights that matter most for fitting
+# members may lie in the same stages; this is not tested. The first risky stage is that of the page
+# `defences`, not a finding on these networks. Intervals cover other networks on the same pool.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

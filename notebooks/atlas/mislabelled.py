@@ -9,22 +9,23 @@
 # %% [markdown]
 # # Do mislabelled members stay exposed under every defence?
 #
-# **Question.** The question is ours. A network can fit a wrong label only by memorizing it, so
-# mislabelled members are a worst case. A defence may protect the average member, but not
-# mislabelled members.
+# **Question.** The questions are ours. A network can fit a wrong label only by memorizing it, so
+# mislabelled members are a worst case. Are they more exposed than the average member, under every
+# defence? Where mislabelled members leak equally, are the papers' own defences more accurate than
+# early stopping?
 #
-# **Setup.** Some samples have the label of another class, the same label in all networks. About
-# half of these samples are members of a network. LiRA, RMIA and a threshold on the confidence
-# attack each network; shadow models are trained with the same defence. The leakage is the AUC of
-# the strongest attack: on all samples, or on mislabelled members and non-members alone. The page
-# `defences` says what each defence does.
+# **Setup.** Some samples have the label of another class, the same in all networks. About half of
+# them are members of a network. The page `defences` says what each defence does. Shadow models are
+# trained with the same defence. The leakage is the AUC of the strongest of three attacks: LiRA,
+# RMIA and a threshold on the confidence.
 #
 # **Controls.**
 #
-# 1. *Mislabelled non-members*: members and non-members have wrong labels, so a wrong label alone
-#    does not identify a member.
-# 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides whether
-#    a defence is worth its cost): two test accuracies are compared where this AUC is the same.
+# 1. *Mislabelled non-members* (decide the first answer): the AUC on mislabelled samples compares
+#    mislabelled members with them, so a wrong label alone does not identify a member. We subtract
+#    the AUC on all samples.
+# 2. *Early stopping* of ordinary training, *at matched AUC on mislabelled samples* (decides the
+#    second answer): two test accuracies are compared where this AUC is the same.
 # 3. *Pruning in rounds without a defence* is compared with SWMR.
 
 # %% tags=["parameters"]
@@ -186,9 +187,8 @@ on_wrong = comparison.among(mislabelled).with_strongest("strongest attack")
 
 # %% [markdown]
 # ## Test accuracy and AUC on mislabelled samples
-# The line joins the epochs of ordinary training. The title has the mean gain in test accuracy at
-# matched AUC on mislabelled samples. The *possible bias* is the largest gain of early
-# stopping over itself (see Robustness).
+# A *gain* is a difference in test accuracy at matched AUC on mislabelled samples. The *possible
+# bias* is the largest gain of one epoch of ordinary training over the others (Robustness).
 
 # %%
 lines = {"ordinary training, by epoch": [*comparison.checkpoints[longer], longer]}
@@ -287,21 +287,20 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
-# Each epoch of ordinary training takes the place of a defence, and is compared with the line
-# through the other epochs. The true difference is 0. A value above 0 shows by how much the
-# comparison can favour a defence there. A value below 0 shows that the line is low there, which
-# favours a defence at this AUC, too.
+# Each epoch of ordinary training is compared with the line through the other epochs. The true
+# difference is 0. A value above 0 shows by how much the comparison can favour a defence there. A
+# negative value means that this epoch is inaccurate. A defence that is compared with it gains too
+# much.
 
 # %%
 report.table(placebo, fold="Early stopping compared with itself")
 
 # %% [markdown]
-# **Limits.** Small networks, few mislabelled samples, one strength of each defence. Intervals
-# cover other networks on the same samples, not other mislabelled samples. Wrong labels are drawn
-# at random; wrong labels given by people are harder to notice. Checkpoints of early stopping still
-# have a high learning rate: a whole training of fewer epochs would be a stronger control. The
-# AUC on mislabelled samples is 1 without a defence, so its fall under SWMR understates the
-# protection.
+# **Limits.** Small networks, few mislabelled samples, one strength of each defence. Intervals cover
+# other networks, not other samples. Wrong labels are drawn at random; those given by people are
+# harder to notice. Where we stop early, the learning rate has not yet fallen to 0: a training of
+# fewer epochs is a stronger control (page `shorter_training`). Without a defence, the AUC on
+# mislabelled samples is 1, its maximum, so its fall under SWMR understates the protection.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,24 +9,26 @@
 # %% [markdown]
 # # Does magnitude pruning keep the most vulnerable weights?
 #
-# **Question.** The question is ours. Magnitude pruning removes the smallest weights; CWRF finds
-# vulnerable weights. Does magnitude pruning keep the vulnerable weights? A second question is
-# whether pruning the vulnerable weights is more accurate at matched AUC than pruning the smallest.
+# **Question.** The questions are ours. Magnitude pruning removes the smallest weights. Does it
+# remove fewer of CWRF's most vulnerable weights than chance does? Does size explain how many it
+# removes? Further claims: is pruning vulnerable weights more accurate than pruning small ones?
 #
-# **Setup.** The same share of each layer is pruned by different rules in ten networks: the smallest
-# weights, or those with the highest or the lowest vulnerability score. Then the networks are
-# fine-tuned for the same number of epochs. All rules and shares are about the weights of
-# convolutions and of the last layer. LiRA attacks the networks; shadow models are pruned by the
-# same rule.
+# **Setup.** The *vulnerability score* of a weight is |gradient × weight|, summed over updates that
+# fit members and forget non-members. In each layer, the same share of weights is pruned: the
+# smallest, the most or the least vulnerable, or the smallest after the most vulnerable were set
+# back to their initial values (*rewound*). Then networks are fine-tuned. Only weights of
+# convolutions and of the last layer are pruned or counted. LiRA attacks the networks; shadow models
+# are pruned by the same rule.
 #
 # **Controls.**
 #
-# 1. *Chance*: random weights of the same layers. *Size*: gradients are shuffled in each layer, so
-#    that, within a layer, the score of a weight depends on its size and on chance alone.
-# 2. *Early stopping* of ordinary training, *at matched AUC*: from each test accuracy we subtract
-#    that of networks stopped early at the same AUC of LiRA. The claims compare these differences.
-# 3. *Fine-tuning without pruning*, for the same number of epochs: the end of the line of early
-#    stopping.
+# 1. *Chance* (decides the first answer): random weights of the same layers.
+# 2. *Size* (decides the second answer): gradients are shuffled in each layer, so within a layer the
+#    score of a weight depends on its size and chance alone. Size explains the removed share if
+#    shuffling changes it by less than .05.
+# 3. *Early stopping* of ordinary training, *at matched AUC* (for the other claims): from each test
+#    accuracy we subtract that of networks stopped early at the same AUC of LiRA.
+# 4. *Fine-tuning without pruning*, for the same number of epochs: the last point of early stopping.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -162,8 +164,8 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## What pruning removes
-# The figure shows the share of the most vulnerable weights that magnitude pruning removes. The same
-# share of each layer is pruned. *Shuffled gradients* is the control of size.
+# *Shuffled gradients* is the control of size. Here, the most vulnerable weights are those of the
+# whole network.
 
 # %%
 results = comparison.results
@@ -222,9 +224,8 @@ report.curves(
 
 # %% [markdown]
 # ## Accuracy and leakage
-# The line joins the epochs of ordinary training. It leaves out even earlier epochs, which leak less
-# than every pruned network. Pruned networks are named by the weights that are pruned. The title is
-# not corrected for possible bias (see Robustness).
+# The line of ordinary training starts at the last epoch that leaks less than all pruned networks.
+# The title is not corrected for possible bias (see Robustness).
 
 # %%
 line = [*comparison.checkpoints[longer], longer]
@@ -333,13 +334,13 @@ caption = "Test accuracy at matched AUC of LiRA"
 report.table(placebo, caption=caption, fold="Early stopping compared with itself")
 
 # %% [markdown]
-# **Limits.** One sparsity, one share, small networks. CWRF's score multiplies the gradient with the
-# weight, so a large weight tends to have a high score: the comparison with chance alone shows only
-# this. The control of size divides each score by the weight's size before the updates. If a weight
-# near 0 moves, this overestimates its gradient, and the control's share may be wrong. No network is
-# pruned of its largest or of random weights. Where pruning the most vulnerable weights lowers
-# accuracy to guessing, its gain may come from training anew, not from vulnerability. Pruning the
-# smallest weights may also remove rewound weights. Intervals cover other networks on the same pool.
+# **Limits.** One sparsity, one share, small networks. Large weights tend to have high scores: the
+# comparison with chance alone shows only this. The control of size divides each score by the
+# weight's size before the updates. If the updates move a weight near 0, this overestimates its
+# gradient, and the control's share may be wrong. No network is pruned of its largest or of random
+# weights. Where pruning the most vulnerable weights lowers accuracy to guessing, its gain may come
+# from training anew, not from vulnerability. Pruning the smallest weights may also remove rewound
+# weights. Intervals cover other networks on the same pool.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,22 +9,25 @@
 # %% [markdown]
 # # Do LiRA, memorization and feature distance find the same samples exposed?
 #
-# **Question.** The question is ours. The papers measure exposure in different ways. Do these
-# measures find the same samples exposed?
+# **Question.** The question is ours. The papers measure the exposure of samples in different ways.
+# Do these measures rank samples alike?
 #
-# **Setup.** All measures rank the same samples. *LiRA*: how much more often the attack calls a
-# sample a member if the network trained on the sample. *Memorization score*: how much a network's
-# confidence depends on training with the sample. *Distance*: how much the sample's features differ
-# between a network that trained on the sample and one that did not. Two disjoint sets of networks
-# give each measure twice; their rank correlation is its *reliability*. Rank correlations of two
-# measures are divided by the root of the product of both reliabilities (Spearman 1904): they are
-# *corrected for errors*.
+# **Setup.** *LiRA*: how much more often the attack calls a sample a member if the network trained
+# on the sample. *Memorization score*: how much a network's confidence depends on training with the
+# sample. *Distance*: how much more the features of two networks, M_all (trained on all samples) and
+# M_h1 (on half), differ if M_h1 did not train on the sample.
+#
+# Two disjoint sets of networks give each measure twice; the rank correlation of both results is its
+# *reliability*. A rank correlation of two measures is divided by the root of the product of their
+# reliabilities (Spearman 1904): it is *corrected for errors*. Two measures find the same samples
+# exposed if this is above .8 (LiRA and memorization score) or .5 (LiRA and distance in stage 4).
 #
 # **Controls.**
 #
-# 1. *Other networks*: two measures are compared on different networks, or on different halves of
-#    them, so they share no errors.
-# 2. *Difficulty*: samples are also ranked within strata of equal difficulty.
+# 1. *Other networks* (both answers): measures that are compared come from different networks, or
+#    different halves of them, so they share no errors.
+# 2. *Difficulty* (third claim): samples are also ranked within strata of equal *difficulty*, the
+#    error of networks that did not train on the sample.
 # 3. *Class*: samples are also ranked within their class.
 
 # %% tags=["parameters"]
@@ -171,11 +174,10 @@ comparison = lab.compare(
 
 # %% [markdown]
 # ## Rank correlations of all measures
-# *Difficulty* is the error of networks that did not train on the sample. These networks, the
-# *judges*, also give the memorization score and are never attacked. *Distance* compares M_all,
-# which trains on all samples, with M_h1, which trains on half of them. *Epoch of encoding* is the
-# first epoch at which a sample has half of its final exposure by LiRA. The figure leaves out a
-# correlation if two halves of the networks do not agree on one of its measures.
+# Networks that are never attacked, the *judges*, give memorization score and difficulty. *Epoch of
+# encoding* is the first epoch at which a sample has half of its final exposure by LiRA (if this is
+# below .2: the median epoch of the others). A correlation is left out if two halves of the networks
+# disagree on one of its measures.
 
 # %%
 results = comparison.results
@@ -260,8 +262,7 @@ report.table(
 # %% [markdown]
 # ## Which signal predicts the final exposure early, and at what cost?
 # One half of the networks gives the final exposure by LiRA. The signals come from other networks.
-# These correlations are not corrected for errors. A line has a marker for each epoch at which a
-# signal is read.
+# These correlations are not corrected for errors.
 
 # %%
 moments = [*looks, epochs]
@@ -356,12 +357,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The intervals cover the choice of samples and each sample's own errors, not errors
-# that one network shares over all samples. Distances in stages 1 to 3 are too noisy to be
-# compared. A network is nearly always right about a sample that it trains on, so the
-# memorization score is nearly the difficulty. M_all trains on twice the number of samples of an
-# attacked network. A judge trains on more samples than an attacked network, and for fewer epochs
-# (see the note of the last claim).
+# **Limits.** Intervals cover the choice of samples and the errors of each sample, not errors of one
+# network on all samples. Distances in stages 1 to 3 are too noisy. A network is nearly always right
+# about a sample that it trains on, so the memorization score is nearly the difficulty. Compared
+# with an attacked network, M_all trains on twice the number of samples. A judge trains on more
+# samples, for fewer epochs (note of the last claim).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

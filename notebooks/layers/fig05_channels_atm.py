@@ -33,7 +33,7 @@
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "atm-xt"  # architecture (paper: atm-xt)
-width = 8  # channels of stage 1; the next stages have 2, 5 and 8 times as many (64 as published)
+width = 8  # channels of stage 1; 2, 5 and 8 times this number in the next stages (published: 64)
 patch = 4  # stride of the patch embedding, pixels (paper: not stated; 4 as published)
 channels = [[20, 32], [40, 64]]  # channels of stages 3 and 4, narrowest first (paper: not stated)
 init = "xavier"  # initial weights: own (published) or xavier, with which narrow networks learn

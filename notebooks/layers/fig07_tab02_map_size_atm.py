@@ -36,7 +36,7 @@
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 model = "atm-xt"  # architecture (paper: atm-xt)
-width = 8  # channels of stage 1; the next stages have 2, 5 and 8 times as many (64 as published)
+width = 8  # channels of stage 1; 2, 5 and 8 times this number in the next stages (published: 64)
 patches = [4, 2]  # stride of the patch embedding, pixels: for the usual and the larger map (ours)
 init = "xavier"  # initial weights: own (published), or xavier, with which narrow ATMs learn (ours)
 pool = 512  # samples that M_all trains on (paper: 100,000)

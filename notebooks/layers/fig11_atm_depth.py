@@ -31,7 +31,7 @@
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
 pixels = 16  # side of the images, pixels, after area resize (paper: 64)
 models = ["atm-xt", "atm-t"]  # networks, smallest first (paper: atm-xt, atm-t, atm-b)
-width = 8  # channels of stage 1; stages 2 to 4 have 2, 5, 8 times as many (paper: 64)
+width = 8  # channels of stage 1; 2, 5 and 8 times this number in the next stages (paper: 64)
 patch = 4  # stride of the patch embedding, pixels (paper: not stated; 4 as published)
 init = "xavier"  # initial weights: own (published), or xavier, with which narrow ATMs learn (ours)
 pool = 512  # samples of M_all (paper: 100,000)

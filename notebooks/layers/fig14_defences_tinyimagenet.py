@@ -12,20 +12,27 @@
 # **The paper.** Fang & Kim (2026), Fig. 14: "The Adv-Reg and RelaxLoss show more significant
 # improvement once PPTP is applied"; the gain of SELENA is "very slight" (section 5.2.2).
 #
-# **Setup.** Three defences train networks: RelaxLoss (keeps the loss near a target), adversarial
-# regularization (Adv-Reg, trains against an attack network) and SELENA (learns labels from
-# sub-models that did not see the sample). They train *from scratch*, or *inside PPTP*. PPTP sets
-# the risky stages of a first network back to their initial weights. It retrains these stages with
-# the defence and freezes earlier stages. The risky stage is 4, with the classifier. In the paper,
-# its features reveal which samples a network has seen. The first network is trained with
-# cross-entropy, or with CS-KD (class-wise self-distillation, a regularizer). *At matched AUC*: from
-# each test accuracy we subtract that of ordinary training stopped at the same AUC. Two defences are
-# compared by this difference.
+# **Setup.** Three defences train networks:
+#
+# - *RelaxLoss* keeps the loss near a target;
+# - *Adv-Reg* (adversarial regularization) trains against an attack network;
+# - *SELENA* learns labels from sub-models that did not see the sample.
+#
+# They train *from scratch* or *inside PPTP*. PPTP sets the risky stages of a first network back to
+# their initial weights, retrains them with the defence, and freezes earlier stages. The risky stage
+# is stage 4, with the classifier. In the paper, its features reveal which samples a network has
+# seen. The first network is trained with cross-entropy (*ordinary training*) or with CS-KD
+# (class-wise self-distillation, a regularizer). *At matched AUC*: from each test accuracy we
+# subtract that of ordinary training stopped at the same AUC. Then we compare the differences.
 #
 # **Controls.**
 #
-# 1. *Early stopping*: ordinary training of fewer epochs.
-# 2. *RMIA*, a stronger attack than those of the paper.
+# 1. *From scratch* (decides the answer): RelaxLoss with the same target losses, at matched AUC of
+#    the confidence attack (a threshold on the probability of the true class).
+# 2. *Early stopping* (decides a second answer): is RelaxLoss inside PPTP more accurate than
+#    ordinary training of fewer epochs, at matched AUC of RMIA? RMIA is a stronger attack than those
+#    of the paper.
+# 3. *No defence inside PPTP*: the risky stage is retrained with cross-entropy.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -138,9 +145,8 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and AUC of each defence (Fig. 14)
-# A network that lies lower and more to the right is better. Lines join the strengths of a defence,
-# or the epochs of ordinary training. In `quick`, retraining without a defence explains the gain of
-# Adv-Reg (see Robustness).
+# Lines join the strengths of a defence, or the epochs of ordinary training. In `quick`, retraining
+# without a defence explains the gain of Adv-Reg inside PPTP (see Robustness).
 
 # %%
 augmentation = recipe.Augment(augment) if augment else None
@@ -230,7 +236,6 @@ report.tradeoff(
 # %% [markdown]
 # ## Differences of test accuracy
 # The first table compares RelaxLoss and Adv-Reg with networks from scratch and with early stopping.
-# The second table shows each network; a defence is shown at its largest strength.
 
 # %%
 rows = []
@@ -310,9 +315,8 @@ report.judge(
 
 # %% [markdown]
 # ## Robustness: retraining without a defence
-# Each row compares networks with a defence inside PPTP with networks whose risky stage is retrained
-# with cross-entropy. Above 0, the defence adds accuracy to what retraining alone gives.
-# Where an interval contains 0, a gain in the verdicts may come from retraining alone.
+# Above 0, the defence adds accuracy to what retraining alone (control 3) gives. Where an interval
+# contains 0, a gain in the verdicts may come from retraining alone.
 
 # %%
 rows = []
@@ -327,12 +331,11 @@ caption = f"Test accuracy minus that of {retrained}; mean over strengths, {shado
 report.table(rows, caption=caption, fold="Defences compared with retraining alone")
 
 # %% [markdown]
-# **Limits.** Both sides of a comparison with training from scratch have different AUCs. Each is
-# compared with early stopping at its own AUC. A gain over early stopping can be up to .03 too high
-# (docs/coverage.md), and this bias need not cancel between the sides. The page
-# `fig13_tab06_defences_cifar100` compares the sides at the same AUC. SELENA has one strength and is
-# compared at that strength, not at matched AUC; another claim is about its leakage. The paper also
-# compares its gains with those on CIFAR-100; this page has one data set.
+# **Limits.** Networks inside PPTP and from scratch are compared with early stopping at different
+# AUCs. A gain over early stopping can be up to .03 too high (docs/coverage.md), and this bias need
+# not cancel between the two. The page `fig13_tab06_defences_cifar100` compares them at the same
+# AUC. SELENA has one strength and is not compared at matched AUC. The paper also compares its gains
+# with those on CIFAR-100; this page has one data set.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

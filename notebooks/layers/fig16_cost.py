@@ -12,16 +12,20 @@
 # **The paper.** Fang & Kim (2026), Fig. 16: "memory and time costs, evaluated on NVIDIA Tesla V100,
 # clearly decrease after PPTP is applied" (section 5.2.3).
 #
-# **Setup.** The defence RelaxLoss trains networks *from scratch* or *inside PPTP*. PPTP rewinds and
-# retrains the risky stages of an ordinary network: in `quick`, stages 3 and 4 with the classifier,
-# as in the paper on CIFAR-100. It freezes earlier stages, which need no backward pass. We count
-# operations and bytes instead of seconds. A network is *accurate* once its test accuracy stays at
-# 95 % or more of the final test accuracy of the network that RelaxLoss trains from scratch on the
-# same members.
+# **Setup.** The defence RelaxLoss, which keeps the loss near a target, trains networks *from
+# scratch* or *inside PPTP*. PPTP sets the risky stages of an ordinary network (trained with
+# cross-entropy) back to their initial weights and retrains them: stages 3 and 4 with the
+# classifier, as in the paper on CIFAR-100. It freezes earlier stages, which need no backward pass.
+# We count operations and bytes. A network is *accurate* once its test accuracy stays at or above a
+# level: 95 % of the final test accuracy of RelaxLoss from scratch on the same members.
+#
+# **What decides.** The answer is yes if, without ordinary training, RelaxLoss needs fewer
+# operations inside PPTP than from scratch until a network is accurate.
 #
 # **Controls.**
 #
-# 1. *Total cost*: the ordinary network has to be trained first.
+# 1. *Total cost* (decides a second answer): all epochs of ordinary training are added to those of
+#    PPTP until a network is accurate.
 # 2. *Short training*: RelaxLoss from scratch for the same number of epochs as the retraining.
 
 # %% tags=["parameters"]
@@ -126,8 +130,6 @@ claims
 
 # %% [markdown]
 # ## Accuracy by counted operations (Fig. 16)
-# The axis counts the operations of all epochs so far, for one network. The rightmost curve includes
-# ordinary training.
 
 # %%
 augmentation = Augment(augment) if augment else None
@@ -277,11 +279,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Ordinary training counts in full, the other trainings until a network is accurate.
-# Counted operations are not seconds: small networks spend much time on other work. A network that
-# never stays accurate counts with too low a cost. In `quick`, there are more such networks inside
-# PPTP than from scratch (see the first note), so the first ratio is too low. This page does not
-# compare privacy: see the pages `fig13_tab06_defences_cifar100` and `fig15_roc`.
+# **Limits.** Counted operations are not seconds: small networks spend much time on other work. In
+# `quick`, more networks inside PPTP than from scratch never stay accurate (first note), so the
+# first ratio is too low. This page does not compare privacy: see the pages
+# `fig13_tab06_defences_cifar100` and `fig15_roc`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,21 +9,24 @@
 # %% [markdown]
 # # In stage 4, does direction contribute more than length to the distance gap of unseen samples?
 #
-# **Our question** about PPTP's measure, the Euclidean distance between the features of two networks
-# (section 3.2).
+# **Our question** is about the measure of PPTP (Fang & Kim 2026, section 3.2): the Euclidean
+# distance between the features of two networks.
 #
 # **Setup.** M_all trains on a pool of samples, M_h1 on half of it, from the same initial weights.
-# For each sample and stage we measure the distance between the features of M_all and of M_h1.
-# *Unseen* samples are those that only M_all saw; *seen* samples, both networks saw. The *gap* is
-# the mean squared distance of unseen minus that of seen samples. We split it into parts due to the
-# direction and to the length of features. The AUC of a stage says how well a distance separates
-# unseen from seen samples. The *disparity* of a stage is |AUC − 0.5|.
+# Both networks saw the samples of this half (*seen*). Only M_all saw the others (*unseen*). We
+# measure the distance between the features of both networks, for each sample and stage. The *gap*
+# is the mean squared distance of unseen minus that of seen samples. We split it into parts due to
+# direction and to length of features. The AUC of a stage says how well a distance separates unseen
+# from seen samples. The *disparity* of a stage is |AUC − 0.5|.
 #
 # **Controls.**
 #
-# 1. *Rotation*: the features of M_h1 are rotated as close to those of M_all as possible. This
-#    removes a difference that only comes from the same features in other channels.
-# 2. *Two seeds* (grey): two networks M_all that differ only in their seed.
+# 1. *Length* (decides the answer): yes if direction contributes more than length difference and
+#    more than scale, the two parts of length (defined below).
+# 2. *Rotation* (decides a second answer): the same features in other channels also have a distance.
+#    We rotate the features of M_h1 as close to those of M_all as possible. Does the disparity of
+#    stage 4 fall by less than 0.02?
+# 3. *Two seeds* (grey): Euclidean distances between two networks M_all that differ only in seed.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -101,9 +104,9 @@ claims
 
 # %% [markdown]
 # ## AUC of each stage by distance, direction and length
-# Above 0.5, the quantity is larger for unseen samples; below 0.5, for seen samples. The grey band
-# is that of the Euclidean distance. In `quick`, length in M_h1 separates the samples of stage 4 as
-# well as direction does; but unseen samples have the shorter features, which lowers their distance.
+# Above 0.5, the quantity is larger for unseen samples; below 0.5, for seen samples. In `quick`,
+# length separates the samples in stage 4 about as well as direction. But unseen samples have
+# shorter features, which lowers their distance.
 
 # %%
 augmentation = Augment(augment) if augment else None
@@ -149,16 +152,12 @@ report.profile(
 
 # %% [markdown]
 # ## Contributions of direction and length to the gap
-# The gap is shown as a share of the mean over all samples. By the law of cosines it is a sum of
-# four parts. A part is positive if, for unseen samples,
+# By the law of cosines, the gap is a sum of four parts. A part is positive if, for unseen samples,
 #
 # - *direction*: the angle between the features of M_all and M_h1 is wider;
 # - *length difference*: lengths differ more between M_all and M_h1;
 # - *scale*: features are longer;
 # - *both*: wide angles and long features occur together more often.
-#
-# It is negative if the opposite is true. *Length difference* and *scale* are the two parts of
-# length.
 
 # %%
 steps = [probe.results[step] for step in probe.distances[name]]
@@ -225,9 +224,9 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** The page has one width of one architecture. The page `fig06_tab03_channels_resnet` has
-# others. Lengths are those of features before pooling. We split squared distances, while the AUC
-# depends only on the order of distances.
+# **Limits.** This page has one width of one architecture; the page `fig06_tab03_channels_resnet`
+# has others. Lengths are those of features before pooling. We split squared distances, while the
+# AUC depends only on the order of distances.
 
 # %%
 report.provenance(probe.results, seed=seed, pilots=pilots)

@@ -10,19 +10,21 @@
 # # Do features of a stage without Euclidean disparity identify members?
 #
 # **Our question** is about a premise of PPTP (Fang & Kim 2026): a stage without *disparity* counts
-# as safe and is frozen (sections 3.2 and 4). Does such a stage leak? The disparity of a stage is
-# |AUC − 0.5|. Two networks see the same samples, except that one does not see half of them. The AUC
-# says how well the distance between their features separates unseen from seen samples.
+# as safe and is frozen (sections 3.2 and 4). Does such a stage leak? The paper compares two
+# networks: M_all trains on a pool of samples, M_h1 on half of it. The AUC of a stage says how well
+# the Euclidean distance between their features separates samples that only M_all saw from samples
+# that both saw. The disparity of a stage is |AUC − 0.5|.
 #
-# **Setup.** We attack one network instead of comparing two. The attacker knows the membership of
-# half of the samples. A classifier on the features of one stage learns from these samples and is
-# judged on the others. The defence is RelaxLoss, which keeps the loss near a target. *Inside PPTP*,
-# stage 4 and the last layer are *rewound* (set back to their initial weights). RelaxLoss retrains
-# only these *risky stages*.
+# **Setup.** We attack one network, trained on half of the pool. The attacker knows the membership
+# of half of the samples. A classifier on the features of one stage learns from these samples and is
+# judged on the others. Two more claims are about RelaxLoss, a defence that keeps the loss near a
+# target. *Inside PPTP*, the *risky stages* (stage 4 and the last layer) are *rewound* (set back to
+# their initial weights). RelaxLoss retrains only these stages.
 #
 # **Controls.**
 #
-# 1. *Untrained network*: the same classifier before training.
+# 1. *Untrained network* (decides the answer): the same classifier before training. The answer is
+#    yes if stage 3 identifies members better after training and has a disparity below 0.04.
 # 2. *No defence*: the risky stages are rewound and retrained with cross-entropy.
 # 3. *RelaxLoss from scratch*, at the same target loss as RelaxLoss inside PPTP.
 
@@ -129,10 +131,8 @@ claims = report.claims(
 claims
 
 # %% [markdown]
-# ## AUC of each stage, of one network and of two networks
-# The left panel shows how well the features of one network identify members. The right panel shows
-# how well the distance between two networks separates samples that one of them has not seen from
-# samples that both have seen.
+# ## AUC of each stage: classifier on one network, distance between two networks
+# On the right, the disparity is the distance from the dotted line.
 
 # %%
 source, network = Data(data, pixels), Model(model, width, stem)
@@ -258,13 +258,13 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** With an AUC near 0.5, few members are identified. The disparity is measured on pairs
-# of networks, the AUC of the classifier on other networks of the same kind. A better classifier may
-# identify more, so its AUCs are lower bounds. The classifier learns from known members, the
-# distance does not. By direction, stage 3 may have a disparity; direction and length may cancel in
-# the Euclidean distance (pages `fig01_stage_and_block_disparity`, `own01_direction_or_length`).
-# RelaxLoss also lowers test accuracy: weaker fitting may explain that it identifies members less
-# well. This attacker reads features inside the network; the paper's attackers read its output.
+# **Limits.** With an AUC near 0.5, few members are identified; a better classifier may identify
+# more. The disparity is measured on other networks of the same kind. The classifier learns from
+# known members, the distance does not. By direction, stage 3 may have a disparity; direction and
+# length may cancel in the Euclidean distance (pages `fig01_stage_and_block_disparity`,
+# `own01_direction_or_length`). RelaxLoss also lowers test accuracy: weaker fitting may explain why
+# features identify members less well. This attacker reads features inside the network; the paper's
+# attackers read its output.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -9,22 +9,24 @@
 # %% [markdown]
 # # Does surplus capacity raise leakage beyond the generalization gap, and does a larger map raise leakage?
 #
-# **The paper.** Fang & Kim (2026): more depth, more channels and larger maps improve
-# generalization, but "the surplus non- or less-generalized features put the model at higher privacy
-# risks" (section 3.3). The paper has no figure for this sentence. It also says that a larger map
-# improves generalization "while not significantly exacerbating the disparity" (section 3.3).
+# **The paper.** PPTP (Fang & Kim 2026), section 3.3: more depth, more channels and larger maps
+# improve generalization, but "the surplus non- or less-generalized features put the model at higher
+# privacy risks". The paper has no figure for this sentence. A larger map improves generalization
+# "while not significantly exacerbating the disparity", PPTP's measure of leakage from features.
 #
-# **Setup.** Networks are trained on half of a pool. The paper's confidence attack separates this
-# half from the other half. We compare small with large networks in three kinds of capacity: depth,
-# channels of stage 4, map size of stage 4. The pages on Figs. 4, 6 and 10 use the same networks, so
-# this page adds no independent evidence.
+# **Setup.** Networks are trained on half of a pool. The paper's *confidence attack*, a threshold on
+# the probability of the true class, separates this half from the other. Small and large networks
+# differ in one kind of capacity: depth, channels of stage 4 or map size of stage 4.
 #
 # **Controls.**
 #
-# 1. *Gap attack*: a sample is called a member if it is classified correctly. The attack uses the
-#    generalization gap alone. The first answer leaves the map out: in `quick`, its capacity is not
-#    surplus.
-# 2. *Test accuracy*: capacity is surplus where more capacity does not raise test accuracy.
+# 1. *Gap attack* (decides the first answer): a sample is called a member if it is classified
+#    correctly. This attack uses the generalization gap alone. With depth and with channels, does
+#    the accuracy of the confidence attack rise more?
+# 2. *The smallest map* (decides the second answer): does the confidence attack have a larger AUC
+#    with the largest map?
+# 3. *Test accuracy*: capacity is *surplus* where more of it does not raise test accuracy. In
+#    `quick`, depth and channels are surplus. The map is not: the first answer leaves it out.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: TinyImageNet
@@ -123,10 +125,7 @@ claims
 
 # %% [markdown]
 # ## Change of attack AUC and test accuracy with capacity
-# Above 0, the larger network (more depth, more channels or a larger map) has the higher number. The
-# paper says that generalization and privacy risk rise with capacity. In `quick`, test accuracy does
-# not rise with depth or channels: this capacity is surplus. Test accuracy rises with the map: this
-# capacity is not surplus.
+# Right of 0, the larger network has the higher number.
 
 # %%
 base_study = ProbeStudy(
@@ -246,11 +245,12 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** All networks train with one learning rate for the same number of epochs. In `quick`,
+# **Limits.** The pages on Figs. 4, 6 and 10 use the same networks, so this page adds no independent
+# evidence. All networks train with one learning rate for the same number of epochs. In `quick`,
 # mean member accuracy is .006 higher with more channels and .007 lower with the larger map: this
-# may raise the AUC with channels and lower it with the map. The AUC does not rise from 64 channels
-# to 256 (see the table). The page `fig04_tab01_map_size_resnet` compares each map with the next
-# smaller one. This page compares the largest with the smallest, so a rise and a fall cancel.
+# may raise the AUC with channels and lower it with the map. In `quick`, the AUC does not rise from
+# 64 channels to 256. Only the largest and the smallest map are compared: a rise and a fall can
+# cancel (`fig04_tab01_map_size_resnet` has each step).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

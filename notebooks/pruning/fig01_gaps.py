@@ -21,12 +21,13 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (subtracted in both answers): the dense network is trained for the same
-#    number of additional epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides both answers): the dense network is trained for the same number of
+#    additional epochs, and nothing is pruned. Does the pruned network have a larger confidence gap,
+#    and a larger sensitivity gap?
 # 2. *Logarithms*: a sensitivity gap also grows if all sensitivities grow by one factor, or if a few
 #    samples become very sensitive. In both cases the order of most samples can stay the same. The
-#    gap in log10 of the sensitivity is unaffected by a common factor and depends little on a few
-#    samples.
+#    gap in log10 of the sensitivity does not change with a common factor and depends little on a
+#    few samples.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -188,9 +189,8 @@ report.histograms(
 
 # %% [markdown]
 # ## Gaps of all targets
-# The paper compares the pruned with the dense network. The fine-tuned dense network is trained for
-# the same number of epochs as the pruned one. A gap of the first target (figure) can change in
-# another direction than the mean.
+# The paper compares the pruned with the dense network. A gap of the first target (figure) can
+# change in another direction than the mean.
 
 # %%
 rows = []

@@ -21,10 +21,11 @@
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides whether pruning widens a gap): the dense network is
-#    trained for the same number of epochs, and nothing is pruned.
+# 1. *Fine-tuning alone* (decides the answer): the dense network is trained for the same number of
+#    epochs, and nothing is pruned. Does the pruned network have the larger confidence gap in more
+#    than half of the pairs of class and target network?
 # 2. *Permuted class labels*: a class has few samples, so gaps also differ among classes by chance.
-#    Permuting the class labels shows how large these differences are.
+#    Permuted labels show how much.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -137,8 +138,7 @@ claims
 
 # %% [markdown]
 # ## Confidence gap by class (Fig. 4)
-# Points are means over targets. Classes are numbered as in the data set. The title counts every
-# class of every target separately.
+# Points are means over targets. Classes have the data set's numbers.
 
 # %%
 study = PruningStudy(
@@ -259,8 +259,8 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The page tests one pruner at one sparsity. All targets draw their members from the
-# same half of the pool, so the gaps of a class may be similar in all targets. The gaps in the table
-# are means over classes; the gaps in `fig01_gaps` are means over samples.
+# same half of the pool, so the gaps of a class may be similar in all targets. Gaps in the table are
+# means over classes; those in `fig01_gaps` are means over samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -10,17 +10,16 @@
 # # Does a pruned network leak more than the dense one?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 7 and 8: "When a low sparsity level is used, we always
-# observe the increased privacy risk" (section 5.2.1). We read "low" as 60%.
+# observe the increased privacy risk" (section 5.2.1). We read "low" as the lowest sparsity tried.
 #
 # **Setup.** Target networks (the paper's "victims") are trained, pruned and fine-tuned, and so are
 # the attacker's shadow models. The attack network SAMIA learns from the outputs of the shadow
 # models. There are four pruners. L1 unstructured pruning removes single weights, L1 and L2
-# structured pruning remove filters, slimming removes channels. In `quick`, SAMIA trains for 10
-# epochs here and for 60 in `fig10_attacks_by_pruner`.
+# structured pruning remove filters, slimming removes channels.
 #
-# **Two questions.** The first: does each of the four pruners raise the attack accuracy, compared
-# with the dense network? The second: does L1 unstructured pruning raise the AUC, compared with
-# fine-tuning alone?
+# **Two questions**, both at the lowest sparsity. The first: does each of the four pruners raise the
+# attack accuracy of SAMIA, compared with the dense network? The second: does L1 unstructured
+# pruning raise the AUC of SAMIA, compared with fine-tuning alone?
 #
 # **Controls.**
 #
@@ -141,9 +140,8 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by sparsity (Fig. 8)
-# The dotted line is the attack accuracy of SAMIA on the dense network. The title counts the pruners
-# for which the paired difference from the dense network is significantly above or below 0. Points
-# of one sparsity are shifted sideways so that they do not overlap.
+# The title counts the pruners whose networks differ significantly from the dense network (paired
+# over targets). Points are shifted sideways to avoid overlap.
 
 # %%
 study = PruningStudy(
@@ -193,8 +191,7 @@ report.profile(
 
 # %% [markdown]
 # ## Leakage beyond fine-tuning alone
-# Each pruned network is compared with the fine-tuned dense network, which is trained for the same
-# number of epochs.
+# The figure shows all four pruners; the second question is about L1 unstructured pruning alone.
 
 # %%
 at_low = [(pruner, low) for pruner in PRUNERS]
@@ -290,10 +287,13 @@ report.judge(
 # **Limits.** All targets draw their members from the same half of the pool, and one set of shadow
 # models attacks them: intervals cover the choice of targets, not of shadow models. A network that
 # fits members less may leak less for that reason alone, and one that fits them more may leak more.
-# The accuracy on members is checked at the lowest sparsity only. Compared with
-# fine-tuning alone, L1 unstructured pruning lowers the AUC of LiRA on the page
-# `own01_what_pruning_removes` (`quick`: −.057), where the fine-tuned network fits members better. In
-# `desk-cpu` it lowers that of SAMIA (at 50 % sparsity: −.006). The figures show Fig. 8; the claim on similar test accuracy is about Fig. 7.
+# The accuracy on members is checked at the lowest sparsity only. In `quick`, SAMIA trains for 10
+# epochs here and for 60 in `fig10_attacks_by_pruner`.
+#
+# The second answer varies. On the page `own01_what_pruning_removes`, L1 unstructured pruning lowers
+# the AUC of LiRA compared with fine-tuning alone (`quick`: −.057); there the fine-tuned network
+# fits members better. In `desk-cpu`, L1 unstructured pruning lowers the AUC of SAMIA compared with
+# fine-tuning alone (at 50% sparsity: −.006).
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

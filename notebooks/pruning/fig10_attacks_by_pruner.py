@@ -12,23 +12,28 @@
 # **The paper.** Yuan & Zhang (2022), Fig. 10: "SAMIA achieves the highest attack accuracy in most
 # cases compared with baseline attacks" (section 5.2.4).
 #
-# **Setup.** SAMIA is an attack network with self-attention; its input is a sample's posterior, the
-# sensitivity of this posterior to small noise, and the sample's label. NNCls is a fully connected
-# attack network; its input is the posterior and the label. Conf and Mentr are thresholds on the
-# confidence in the true class and on a modified entropy. These four learn from the same shadow
-# models; BlindMI needs none.
+# **Setup.** Networks are trained, pruned (single weights, filters or channels) and fine-tuned. Five
+# attacks are compared:
 #
-# **Second question.** Is SAMIA equally accurate, within one point, without its self-attention?
+# - *SAMIA*: an attack network with self-attention. Input: a sample's posterior, the sensitivity of
+#   this posterior to small noise, and the label.
+# - *NNCls*: a fully connected attack network. Input: posterior and label.
+# - *Conf* and *Mentr*: thresholds on the confidence in the true class and on a modified entropy.
+# - *BlindMI*: compares samples with non-members that it generates.
+#
+# All but BlindMI learn from the same shadow models. All attack networks train for the same number
+# of epochs, as in the paper. Each of five equally good attacks would be the most accurate one on
+# 20% of the networks.
+#
+# **Second question.** At the lowest sparsity, is SAMIA equally accurate, within one point, without
+# its self-attention?
 #
 # **Controls.**
 #
-# 1. *SAMIA without self-attention* (decides the second question): a fully connected network with
-#    the input of SAMIA. All attack networks train for the same number of epochs, as in the paper.
-# 2. *NNCls* (shows what the sensitivity adds): the same fully connected network, but its input has
-#    no sensitivity.
-#
-# One claim is about *Top1-Conf*, a further attack of the paper: a threshold on the largest
-# posterior.
+# 1. *The four other attacks* (decide the first question).
+# 2. *SAMIA without self-attention* (decides the second question): the network of NNCls with the
+#    input of SAMIA and its BatchNorm. The third claim compares it with NNCls, which has neither
+#    BatchNorm nor sensitivity.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -105,7 +110,8 @@ claims = report.claims(
         above=0.0,
         margin=0.02,
         ours="our test of the reason in section 5.2.4",
-        control=f"{same}; the sensitivity is the only difference",
+        control=f"{same}; the sensitivity, and the BatchNorm that comes with it, are the only "
+        "differences",
     ),
     report.Claim(
         "others_effective",
@@ -144,10 +150,9 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by sparsity (Fig. 10)
-# Points are means over targets. The title counts networks one by one: a network counts if no other
-# attack is more accurate on it than SAMIA. So the attack with the highest mean need not be the most
-# accurate one on most networks. Points of one sparsity are shifted sideways so that they do not
-# overlap.
+# Points are means over targets, shifted sideways to avoid overlap. The title counts the networks on
+# which no other attack is more accurate than SAMIA. So the attack with the highest mean need not be
+# the most accurate one on most networks.
 
 # %%
 study = recipe.PruningStudy(
@@ -208,8 +213,8 @@ report.profile(
 
 # %% [markdown]
 # ## SAMIA compared with each attack
-# Mean over four pruners at the lowest sparsity. Above 0, SAMIA is more accurate than the attack
-# that the row names.
+# Mean over four pruners. Above 0, SAMIA is more accurate. *Top1-Conf*, also of the paper, is a
+# threshold on the largest posterior.
 
 
 # %%
@@ -294,9 +299,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** All targets draw their members from the same half of the pool, one set of shadow
 # models attacks them, and each attack network is trained once: intervals cover the choice of
-# targets alone. Each of five equally good attacks would be the most accurate one on 20% of the
-# networks. In `quick`, some networks at 80% sparsity fit their members badly; they may cause the
-# correlation. The paper has eight attacks besides SAMIA; this page leaves out three.
+# targets alone. In `quick`, some networks at 80% sparsity fit their members badly; they may cause
+# the correlation with the generalization gap. The paper has eight attacks besides SAMIA; this page
+# leaves out three.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,21 +13,27 @@
 # accuracy in most cases compared with baseline attacks" (section 5.2.4). Fig. 11 adds binary data.
 #
 # **Setup.** The features of a sample are bits. Fully connected networks are pruned (L1
-# unstructured: single weights) and fine-tuned. Shadow models are treated in the same way. Conf and
-# Mentr are thresholds on the confidence in the true class and on a modified entropy. NNCls is a
-# fully connected network; its input is the posterior and the label. SAMIA is a network with
-# self-attention; its input also includes the sensitivity of the posterior to small noise. BlindMI
-# needs no shadow models. Five equally good attacks would each be the most accurate on 20 % of the
-# networks. All attack networks train for the same number of epochs, as in the paper.
+# unstructured: single weights) and fine-tuned, and so are the shadow models. Five attacks are
+# compared:
 #
-# **Second question.** Do pruned networks leak more than networks after fine-tuning alone?
+# - *SAMIA*: an attack network with self-attention. Input: a sample's posterior, the sensitivity of
+#   this posterior to small noise, and the label.
+# - *NNCls*: a fully connected attack network. Input: posterior and label.
+# - *Conf* and *Mentr*: thresholds on the confidence in the true class and on a modified entropy.
+# - *BlindMI*: compares samples with non-members that it generates; it needs no shadow models.
+#
+# All attack networks train for the same number of epochs, as in the paper. Each of five equally
+# good attacks would be the most accurate one on 20% of the networks.
+#
+# **Second question.** At the lowest sparsity, does pruning raise the AUC of SAMIA, compared with
+# fine-tuning alone?
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides the second question): the dense network is trained further, for
-#    the epochs of the pruned networks, and nothing is pruned.
-# 2. *SAMIA on dense and pruned networks* (decides the last claim). The paper compares SAMIA on
-#    pruned networks with Conf on the dense network.
+# 1. *The four other attacks* (decide the first question).
+# 2. *Fine-tuning alone* (decides the second question): the dense network is trained for the same
+#    number of additional epochs, and nothing is pruned.
+# 3. *SAMIA on the dense network* (decides the last claim). The paper attacks it with Conf.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set of bits (leak-atlas data); the paper: Location
@@ -123,10 +129,9 @@ claims
 
 # %% [markdown]
 # ## Attack accuracy by sparsity (Fig. 11)
-# Points are means over targets; the dotted line is SAMIA on the dense network. The title counts
-# networks one by one: a network counts if no other attack is more accurate on it than SAMIA. n
-# counts targets; each gives one pruned network for each sparsity. Points of one sparsity are
-# shifted sideways so that they do not overlap.
+# Points are means over targets, shifted sideways to avoid overlap. The title counts the networks on
+# which no other attack is more accurate than SAMIA. In the verdicts, n counts targets; each has one
+# pruned network for each sparsity.
 
 # %%
 study = recipe.PruningStudy(

@@ -14,20 +14,24 @@
 #
 # **Setup.** A pruned network is fine-tuned with the defence PPB or without a defence (*Base*), for
 # the same number of epochs. PPB sorts the probabilities of each member's posterior by size. It
-# penalizes the divergence between the sorted posteriors of two members. The *confidence gap* is the
-# mean confidence of members minus that of non-members. The *sensitivity gap* is the mean
-# sensitivity to small noise of non-members minus that of members.
+# penalizes the divergence between the sorted posteriors of two members.
+#
+# *Confidence* is the probability of the true class. *Sensitivity* is the mean absolute change of
+# the confidence under small noise on the input. The *confidence gap* is the mean of members minus
+# that of non-members. The *sensitivity gap* is the mean of non-members minus that of members.
 #
 # **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second question): Base with fewer epochs before pruning (then one
-#    epoch of fine-tuning), or with fewer epochs of fine-tuning. The test accuracy with PPB is
-#    compared with that of Base stopped where the attack Conf, a threshold on the confidence, has
-#    the same AUC (*at matched AUC*).
-# 2. *Another order of batches*: Base is fine-tuned twice. The second run shows how many predicted
-#    classes change without any defence.
+# 1. *Base* (decides the answer): yes if the confidence gap is smaller with PPB.
+# 2. *Early stopping* (decides the second question): Base with fewer epochs before or after pruning.
+#    The test accuracy with PPB is compared with that of Base stopped where the attack Conf, a
+#    threshold on the confidence, has the same AUC (*at matched AUC*).
+# 3. *Accuracy on members*: if it falls, the confidence gap can fall too. The last rows of the table
+#    are Base, stopped just below and just above PPB's accuracy on members.
+# 4. *Another order of batches* (decides the last claim): Base is fine-tuned twice, to show how many
+#    predicted classes change without PPB.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -42,7 +46,7 @@ shadows = 5  # shadow models of Conf; each draws its members from the attacker's
 sparsity = 0.6  # share of the weights that is removed (paper: .7 in Fig. 1; not stated here)
 ppb = 4.0  # weight of PPB's penalty (paper: 1, 2, 4, 8, 16; published code: 4)
 queries = 10  # noisy copies of each sample (paper: 10)
-dense_stops = [2, 3, 4, 6]  # epochs of the dense network, then pruned: early stopping (ours)
+dense_stops = [2, 3, 4, 6]  # early stopping: epochs before pruning, then min(stops) after it (ours)
 stops = [1, 2, 4]  # epochs after pruning at which Base is stopped (ours)
 epochs = 12  # of the dense network, at most (published code: 100)
 retrain_epochs = 6  # epochs after pruning, at most (published code: half of `epochs`)
@@ -105,7 +109,7 @@ claims = report.claims(
         "as_dense",
         "With PPB the confidence gap differs from that of the dense network by less than 0.05",
         quantity="confidence gap: PPB minus dense network",
-        within=0.05,  # "close" is read generously
+        within=0.05,  # our reading of "close"
         paper="Fig. 15",
         quote="the divergence of the pruned model is close to that of the original model",
         section="6.2",
@@ -134,8 +138,7 @@ claims
 
 # %% [markdown]
 # ## Confidence and sensitivity of each sample (Fig. 14)
-# The panels show the first target; the title is about all targets. The last bin also counts the
-# largest 0.1 % of the values.
+# The last bin also counts the largest 0.1 % of the values.
 
 # %%
 study = PruningStudy(
@@ -202,7 +205,7 @@ report.histograms(
 
 # %% [markdown]
 # ## Confidence gap by class (Fig. 15)
-# Mean over targets. Classes are numbered as in the data set.
+# Mean over targets.
 
 # %%
 rows = []
@@ -228,8 +231,6 @@ report.profile(
 
 # %% [markdown]
 # ## Accuracy, leakage and gaps
-# The confidence gap can also fall because the accuracy on members falls, as with early stopping. So
-# the last rows are the stopped Bases whose accuracy on members is just below and just above PPB's.
 
 
 # %%

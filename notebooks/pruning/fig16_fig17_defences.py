@@ -10,7 +10,8 @@
 # # Does PPB reduce the attack accuracy of SAMIA to that of guessing?
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 16: their defence PPB "can reduce the attack accuracy to
-# around 50% (random guessing accuracy)" (section 6.3.2). We read "around 50%" as below 0.53.
+# around 50% (random guessing accuracy)" (section 6.3.2). We read this as below 0.53 for every
+# pruner.
 #
 # **Setup.** A pruned network is fine-tuned with a defence or without one (*Base*). PPB sorts the
 # probabilities of each member's posterior by size. It penalizes the divergence between the sorted
@@ -19,17 +20,18 @@
 # SAMIA and LiRA do not know the defence and learn from shadow models of Base. L1 unstructured
 # prunes single weights; the other pruners prune filters.
 #
-# **Second question.** Is PPB more accurate than early stopping at the same leakage? The first
-# question is judged with the larger weight of PPB; the second question and the cost in test
-# accuracy with the smaller weight. The table has the cost of both.
+# **Second question.** Is PPB more accurate than early stopping at the same leakage? The larger
+# weight of PPB decides the first question. The smaller one decides the second question and the
+# claim about the cost in test accuracy. The table has both costs.
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second question): Base after fewer epochs, before or after
+# 1. *The same attack on Base*: a claim is judged only if SAMIA finds members there.
+# 2. *Early stopping* (decides the second question): Base after fewer epochs, before or after
 #    pruning. The test accuracy with PPB is compared with that of Base stopped where LiRA has the
 #    same AUC (*at matched AUC*).
-# 2. *A filter after the paper's*: a claim is judged only if the defence keeps 75% of Base's test
-#    accuracy in the mean over pruners. The paper filters each network.
+# 3. *Test accuracy*: a claim is judged only if the defence keeps 75% of Base's test accuracy in the
+#    mean over pruners (the paper: for each network).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10
@@ -141,8 +143,7 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 16)
-# A point further down leaks less, a point further right is more accurate. For each pruner, all
-# defences start from the same pruned networks.
+# For each pruner, all defences start from the same pruned networks.
 
 # %%
 defences = {
@@ -210,8 +211,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The points on the line are Base, stopped after fewer epochs. A defence below the line leaks less
-# than early stopping at the same test accuracy.
+# The line is Base, by epoch. A defence to the right of the line is more accurate than early
+# stopping at the same AUC.
 
 # %%
 early = [*comparison.checkpoints[base], base]
@@ -318,7 +319,7 @@ report.table(
 # models attacks them. The attack accuracy depends on a threshold from undefended shadow models; the
 # AUC does not. So SAMIA may still rank members above non-members where its attack accuracy is near
 # 0.5. Two weights of PPB and one of ADV are tried. Attackers who know the defence are on the page
-# `fig18_fig19_adaptive`, the paper's DP-SGD on `fig17_fig19_binary_data`.
+# `fig18_fig19_adaptive`. The paper's DP-SGD is on `fig17_fig19_binary_data`.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -23,10 +23,11 @@
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides the second question): Base trained for fewer epochs before pruning,
+# 1. *Base* (decides the answer): yes if PPB lowers SAMIA's accuracy for every pruner.
+# 2. *Early stopping* (decides the second question): Base trained for fewer epochs before pruning,
 #    or fine-tuned for fewer after it. The test accuracy with PPB is compared with that of Base
 #    stopped where LiRA has the same AUC (*at matched AUC*).
-# 2. *AUC* (decides the claims about ADV): the attack accuracy depends on the attack's threshold,
+# 3. *AUC* (decides the claims about ADV): the attack accuracy depends on the attack's threshold,
 #    the AUC does not.
 
 # %% tags=["parameters"]
@@ -128,8 +129,7 @@ claims
 
 # %% [markdown]
 # ## Test accuracy and attack accuracy (Fig. 18)
-# A point further down leaks less, a point further right is more accurate. For each pruner, all
-# defences start from the same pruned networks.
+# For each pruner, all defences start from the same pruned networks.
 
 # %%
 defences = {
@@ -190,8 +190,8 @@ report.tradeoff(
 
 # %% [markdown]
 # ## PPB compared with early stopping
-# The points on the line are Base, stopped after fewer epochs. A defence below the line leaks less
-# than early stopping at the same test accuracy.
+# The line is Base, by epoch. A defence to the right of the line is more accurate than early
+# stopping at the same AUC.
 
 # %%
 early = [*comparison.checkpoints[base], base]

@@ -11,29 +11,32 @@
 #
 # **Question.** Yuan & Zhang (2022) compare pruned networks with dense networks of similar test
 # accuracy: "most pruning approaches result in an increased attack accuracy" (section 5.2.1).
-# Instead of the paper's attacks we use RMIA and LiRA. We compare with dense networks that are also
-# fine-tuned.
-#
-# **Second question.** Does pruning expose other members than fine-tuning alone does? The last
-# verdict is about it.
+# We compare pruned networks with dense networks that are also fine-tuned. Instead of the paper's
+# attacks we use RMIA and LiRA. For each attack, the answer is yes if its AUC (area under the ROC
+# curve) differs by less than 0.02.
 #
 # **Setup.** Networks are trained, pruned (L1 unstructured: the smallest weights) and fine-tuned.
+# They come in pairs: the non-members of one network are the members of the other. Each network is a
+# target; its shadow models are the networks of the other pairs, pruned or fine-tuned like the
+# target.
+#
 # LiRA (the likelihood ratio attack) compares the target's confidence in a sample with that of
 # shadow models trained with and without the sample. RMIA (the robust attack) divides a sample's
 # probability under the target by its mean under the shadow models, and compares this ratio with
-# that of test samples. Networks come in pairs: the non-members of one network are the members of
-# the other. Each network is a target; its shadow models are the networks of the other pairs, pruned
-# or fine-tuned like the target. *AUC* is the area under an attack's ROC curve; 0.5 is guessing. The
-# *exposure* of a member is its LiRA score.
+# that of test samples. The *exposure* of a member is its LiRA score.
+#
+# **Second question** (last verdict). Does pruning change the ranking of members by exposure more
+# than fine-tuning alone does?
 #
 # **Controls.**
 #
-# 1. *Fine-tuning alone* (decides both questions): the dense network is trained further, for the
-#    epochs of the pruned networks, and nothing is pruned.
-# 2. *A second seed*: dense networks with the same members, but another initialisation and order of
-#    batches. They show how much exposures agree between separate trainings.
-# 3. *Early stopping*: the dense network after fewer epochs. The test accuracy after pruning is
-#    compared with that of the dense network stopped where RMIA has the same AUC (*at matched AUC*).
+# 1. *Fine-tuning alone* (decides both questions): the dense network is trained for the same number
+#    of additional epochs, and nothing is pruned.
+# 2. *A second seed* (no verdict): dense networks with the same members, but another initialisation
+#    and order of batches. They show how much exposures agree between separate trainings.
+# 3. *Early stopping* (decides the third verdict): test accuracy after pruning is compared with that
+#    of the dense network after fewer epochs, stopped where RMIA has the same AUC (*at matched
+#    AUC*).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR10 and six others
@@ -42,7 +45,7 @@ model = "resnet10"  # architecture (paper: resnet18)
 width = 8  # channels of stage 1 (64 by the architecture)
 stem = "conv3"  # first layer, as the folder weights/ has it
 pool = 600  # samples from which each network draws half (paper: another design, with one target)
-dev = 300  # samples outside the pool; unused, but so the dense networks are those of weights/
+dev = 300  # samples outside the pool; unused, set so that dense networks are those of weights/
 reference = 300  # samples outside the pool; unused, for the same reason
 test = 600  # test samples
 sparsity = 0.6  # share of the weights that is removed (paper: .5 to .9)
@@ -109,8 +112,8 @@ claims
 
 # %% [markdown]
 # ## Accuracy and leakage
-# A point further down leaks less, a point further right is more accurate. The points on the line
-# are the epochs of the dense network. Epochs below the required test accuracy are left out.
+# Points on the line are epochs of the dense network; those below the required test accuracy are
+# left out.
 
 # %%
 design = RandomHalves(pool, test=test, seed=seed, dev=dev, reference=reference)
@@ -203,12 +206,12 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Targets are each other's shadow models, so they are not independent. Intervals of LiRA
-# are widened for this by a factor that was simulated for its AUC; in simulations RMIA needs no such
-# factor (`docs/coverage.md`). Rank correlations have the factor of LiRA, which was not simulated
+# **Limits.** Targets are each other's shadow models, so they are not independent. A factor widens
+# the intervals of LiRA for this reason. It was simulated for the AUC of LiRA; in simulations RMIA
+# needs none (`docs/coverage.md`). Rank correlations have the same factor, which was not simulated
 # for them. Each target has few shadow models (in `quick` eight): a lower AUC of LiRA may show a
-# weaker attack, not less leakage. Networks stopped early end at a high learning rate, pruned and
-# fine-tuned networks at a rate near 0; this favours the latter at matched AUC.
+# weaker attack, not less leakage. Networks stopped early end at a high learning rate, fine-tuned
+# networks (pruned or not) at a rate near 0; this favours fine-tuned networks at matched AUC.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -10,22 +10,23 @@
 # # Does a sliding window protect the members that it skips?
 #
 # **Question.** Ours. WeMem's windows (Shang et al. 2025) "let high mem-score samples appear in
-# fewer epochs". We ask whether this protects those samples, and whether skipping them, rather
-# than random members, exposes the others (*onion effect*, Carlini et al. 2022).
+# fewer epochs". Does this protect those samples? And does skipping them, rather than random
+# members, expose the other members (*onion effect*, Carlini et al. 2022)?
 #
-# **Setup.** A network trains on all members, then is pruned in five rounds. In these rounds each
-# epoch *visits* (trains on) a window of members. The window slides from low to high memorization
-# scores; in a class of average size it does not reach the highest. A memorization score is how much
-# the confidence in a sample depends on training with it. The *exposure* of a group of members is
-# LiRA's AUC against non-members with similar scores. n counts target networks.
+# **Setup.** A network trains on all members, then is pruned in five rounds of further training. In
+# these rounds each epoch *visits* (trains on) only a window of members. The window slides from low
+# to high memorization scores: how much the confidence in a sample depends on training with it. The
+# members that it does not reach are *never visited*: in a class of average size, those with the
+# highest scores. The *exposure* of a group of members is LiRA's AUC against non-members with
+# similar scores. n counts target networks.
 #
 # **Controls.**
 #
-# 1. *Uniform sampling* decides whether skipped members are protected. Each epoch visits all
-#    members, in fewer epochs: the total number of visits is that of the window. The claim is on
-#    both orders, and reports the order with the weaker protection.
-# 2. *A random order* decides whether the scores matter. The same window slides over the members in
-#    one random order.
+# 1. *Uniform sampling* decides the first answer: with the window, are never visited members less
+#    exposed, in both orders (control 2)? In this control each epoch visits all members, in fewer
+#    epochs: the total number of visits is the window's, up to whole epochs.
+# 2. *A random order* decides the second answer: does the score order expose visited members more?
+#    The same window slides over the members in one random order.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -118,8 +119,8 @@ claims
 
 # %% [markdown]
 # ## Exposure of visited and never visited members
-# A non-member belongs to the group of those members in its class that have similar scores. *Base*
-# is pruned in the same rounds; each epoch visits all members.
+# Non-members are grouped like the members of their class with similar scores. *Base* is pruned in
+# the same rounds; each epoch visits all members.
 
 # %%
 study = WindowStudy(
@@ -200,7 +201,6 @@ report.profile(
 
 # %% [markdown]
 # ## Change of exposure by the window
-# A change below 0 means that the window lowers the exposure of the group.
 
 # %%
 rows = []
@@ -260,11 +260,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** In offline LiRA, no shadow model trains on the attacked sample: online LiRA may
-# identify more of the never visited members, on which the dense networks trained. The two orders
-# skip different members, which differ in exposure already under uniform sampling. One random order
-# is tried; in score order, many low scores are nearly equal, so that their order is
-# uncertain. All targets share one half of the samples.
+# **Limits.** Here no shadow model trains on the attacked sample (offline LiRA). Online LiRA may
+# identify more of the never visited members: the dense networks trained on them. The two orders
+# skip different members, which differ in exposure already under uniform sampling. There is only one
+# random order. In score order, many low scores are nearly equal, so their order is uncertain. All
+# targets share one half of the samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

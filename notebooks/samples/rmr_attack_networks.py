@@ -9,25 +9,25 @@
 # %% [markdown]
 # # Does RMR lower the accuracy of WeMem's attack network to that of calling all samples members?
 #
-# **Question.** Ours, about the slide on the defence RMR in WeMem (Shang et al. 2025). With RMR at
-# lambda_r = .1, the accuracy of the slide's attack networks falls to between 72.9 and 73.2 % on
-# CIFAR10; without a defence, that of NN is 75.85 %. The slide takes this fall for protection. In
-# the published code, 73.2 % of the attacked samples are members. If the slide has the same split, a
-# guess that calls every sample a member is right for 73.2 %. We test our copy of NN.
+# **Question.** Ours, about the slide on the defence RMR in WeMem (Shang et al. 2025). On CIFAR10,
+# RMR of strength lambda_r = .1 lowers the accuracy of the slide's attack networks to between 72.9
+# and 73.2 %. Without a defence, that of the network *NN* is 75.85 %. The slide takes this fall for
+# protection. But in the published code, 73.2 % of the attacked samples are members. If the slide
+# has the same split, calling every sample a member is right for 73.2 %, too. We test our copy of
+# NN.
 #
-# **Setup.** Networks are pruned in five rounds, with RMR and without (*Base*). RMR is an L2 penalty
-# of strength lambda_r = .1 for members with high memorization scores: how much the confidence in a
-# sample depends on training with it. *NN* is one of the slide's attack networks. Most attacked
-# samples are members (the share stands below the table). n counts target networks. All targets of
-# one kind are attacked by the same trained NN, so the intervals do not include the variation
-# between trainings of NN. *Dense* is the network before pruning.
+# **Setup.** Networks are pruned in five rounds of training, with RMR and without (*Base*). RMR is
+# an L2 penalty, here of the same strength, for members with high memorization scores: how much the
+# confidence in a sample depends on training with it. NN learns from shadow models that go through
+# the same steps as the targets. *Dense* is the network before pruning. n counts target networks.
 #
 # **Controls.**
 #
-# 1. *A majority guess* calls every sample a member. If NN were only as accurate as this guess
-#    already on networks without a defence, its accuracy could not show whether the defence
-#    protects.
-# 2. *NN's AUC* (decides whether RMR makes NN a worse attack): it does not depend on a threshold.
+# 1. *A majority guess* calls every sample a member. It decides the answer: on networks with RMR, is
+#    NN's accuracy within two points of the guess's?
+# 2. *Base*: if NN were no more accurate than the guess here, too, its accuracy could not show
+#    whether RMR protects.
+# 3. *NN's AUC*, which needs no threshold, decides whether RMR makes NN a worse attack.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100)
@@ -104,9 +104,9 @@ claims
 
 # %% [markdown]
 # ## Accuracy of NN minus that of a majority guess
-# Hollow points are the slide's accuracies on CIFAR10 minus 73.2 %, the share of members in the
-# published code's split. Our memorization scores come from five networks, each trained on one fifth
-# of the samples. The published scores seem to come from such networks, too.
+# Hollow points are the slide's accuracies minus 73.2 %. Our memorization scores come from five
+# networks, each trained on one fifth of the samples. The published scores seem to come from such
+# networks, too.
 
 # %%
 schedule = Schedule(epochs, batch, "adam", lr, decay="constant", patience=patience)
@@ -208,7 +208,8 @@ report.judge(
 # **Limits.** One data set, one architecture, and one of the slide's four attack networks. Where NN
 # is as accurate as the guess, its accuracy does not show how much leakage remains; the AUC does. As
 # in the published code, targets and shadow models share their non-members. All targets share one
-# half of the samples and one set of shadow models.
+# half of the samples and one set of shadow models. The same trained NN attacks all targets of one
+# kind: the intervals do not include the variation between trainings of NN.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

@@ -13,20 +13,21 @@
 # model prediction accuracy declines", and "SWMR's prediction accuracy is often lower than under RSW
 # with identical settings". The slide gives no numbers.
 #
-# **Setup.** A network is pruned in five rounds. With *RSW*, each epoch *visits* (trains on) a
-# window of each class's members. The window slides over the members in the order of their
-# memorization scores (how much confidence on a sample depends on training with it). *SWMR* adds an
-# L2 penalty for members with high scores. n counts target networks.
+# **Setup.** A network is pruned in five rounds of training. With *RSW*, each epoch *visits* (trains
+# on) a window of each class's members. The window slides over the members in the order of their
+# memorization scores: how much the confidence in a sample depends on training with it. *SWMR* adds
+# an L2 penalty for members with high scores. n counts target networks.
 #
-# Both answers compare a narrow and a wide window, each with a small step. The narrow one never
-# reaches some members; the other windows reach all. The caption of the table has the share.
+# **What decides.** Each answer is for one order: low or high scores first. It is yes if test
+# accuracy is significantly lower with a narrow than with a wide window, both with a small step.
+# Only this narrow window never reaches some members (caption of the table).
 #
 # **Controls.**
 #
-# 1. *Base*: the same rounds on all members.
-# 2. *The same number of visits*: the narrow window in random order is compared with *uniform
+# 1. *The same number of visits*: the narrow window in random order is compared with *uniform
 #    sampling* (fewer epochs on all members). A lower accuracy in random order is a cost of the
 #    window, not of fewer visits.
+# 2. *Base*: the same rounds on all members.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)
@@ -116,10 +117,9 @@ claims
 
 # %% [markdown]
 # ## Test accuracy by window
-# The figure's title compares the narrow with the wide window, both with a small step; *more* and
-# *less* in it are significant. Uniform sampling and the window in random order use no scores: both
-# panels show the same points. Intervals of single points are wider than those of the differences in
-# the verdicts, which are paired over targets.
+# In the title, *more* and *less* are significant. Uniform sampling and the random order use no
+# scores: both panels show the same points. Intervals of points are wider than those of the
+# differences in the verdicts, which are paired over targets.
 
 # %%
 study = WindowStudy(
@@ -261,9 +261,9 @@ report.judge(
 # %% [markdown]
 # **Limits.** A loss of accuracy can come from the width of the window or from the members that it
 # never visits. No claim separates the two; a narrow window that visits all members (large step) is
-# in the table. There is one data set and one architecture. We do not try the slides' middle width,
-# or SWMR with wide windows. There are only three random orders. All targets draw their members
-# from one half of the samples, so the intervals cover new networks, not new samples.
+# in the table. There is one data set, one architecture and only three random orders. We do not try
+# the slides' middle width, or SWMR with wide windows. All targets draw their members from one half
+# of the samples, so the intervals cover new networks, not new samples.
 
 # %%
 report.provenance(comparison.results, seed=seed, pilots=pilots)

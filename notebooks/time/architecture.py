@@ -9,26 +9,26 @@
 # %% [markdown]
 # # Are samples more vulnerable in a wide residual network than in plain CNNs?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that deeper, more complex
-# architectures lead "to more severe final privacy risks" (section on architecture). The article
-# defines nothing: definitions and borders are ours.
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that deeper, more
+# complex architectures lead "to more severe final privacy risks" (section on architecture). The
+# article defines nothing: definitions and borders are ours.
 #
-# **Setup.** We compare a shallow CNN, a deep CNN and a wide residual network (WRN). A sample's
-# *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a member of networks that
-# trained on it, minus the same for other networks. n counts pairs of networks; each sample is a
-# member of one network of a pair.
+# **Setup.** The first answer compares a wide residual network (WRN) with a shallow CNN, after
+# training. A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
+# member of networks that trained on it, minus the same for other networks. n counts pairs of
+# networks; each sample is a member of one network of a pair.
 #
 # **Controls.**
 #
-# 1. *Equal gap in loss* (decides whether the WRN leaks more at the same overfitting). The gap is
-#    the loss on non-members minus the loss on members. The network with the wider final gap is read
-#    at the earlier epoch at which its gap equals the other network's final gap.
-# 2. *Depth alone*: the deep CNN compared with the shallow CNN. A difference below .08 counts as
-#    none: a quarter of what the WRN adds on the pilot seeds.
-# 3. *Judges*: networks that no attack uses measure which samples are hard.
+# 1. *Equal gap in loss* (decides whether the WRN leaks more than a deep CNN at the same
+#    overfitting). The gap is the loss on non-members minus the loss on members. The network with
+#    the wider final gap is read at the epoch at which its gap equals the other network's final gap.
+# 2. *Depth alone* (decides whether depth explains the first answer): the deep CNN compared with the
+#    shallow CNN. A difference below .08 counts as none.
+# 3. *Judges*, networks that no attack uses, measure which samples are hard.
 
 # %% tags=["parameters"]
-shallow = "cnn2"  # a shallow CNN (reading note: a shallow CNN)
+shallow = "cnn2"  # a shallow CNN (the same in a reading note: a summary of the paper by others)
 deep = "cnn6"  # a deeper CNN of the same kind (reading note: CNNs of several depths)
 wide = "wrn16"  # a wide residual network (reading note: WRN28-2)
 width = 8  # channels of stage 1 of the CNNs (not stated)
@@ -38,8 +38,8 @@ compared = 20  # networks of each architecture; the shadow models of one are the
 data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture of the judges (ours)
-judges = 16  # networks that judge hardness; no attack knows them (ours)
-share = 0.7  # of the pool that each judge trains on (ours)
+judges = 16  # networks that measure which samples are hard; no attack uses them (ours)
+share = 0.7  # share of the pool that each judge trains on (ours)
 pool = 600  # samples, half of them members of a network (not stated)
 test = 200  # test samples (not stated)
 epochs = 40  # of training (not stated; the article calls epoch 150 early)
@@ -47,7 +47,7 @@ batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
 decay = "cosine"  # decay of the learning rate over the epochs (not stated)
-networks = 32  # of the other pages of this folder; this page trains the first `compared`
+networks = 32  # networks of this folder's other pages; this page trains the first `compared`
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
@@ -171,7 +171,7 @@ loss = {name: over_time.read(results, each) for name, each in losses.items()}
 
 # %% [markdown]
 # ## Vulnerability by epoch
-# Bands are 95 % intervals of the mean over samples.
+# The lines are means over samples, the bands are 95 % intervals.
 
 # %%
 measure = trajectories.mean_advantage
@@ -277,11 +277,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** The WRN differs from the CNNs in more than depth: BatchNorm, shortcuts, number of
-# parameters. The shallow CNN fits its members less than the other networks do (see the table; the
-# required member accuracy does not apply to it). The claim on the earlier epoch uses the shallow
+# parameters. In `quick`, the shallow CNN fits its members less than the other networks; the
+# required member accuracy does not apply to it. The claim on the earlier epoch uses the shallow
 # CNN's level, which a network that ends higher crosses earlier in most cases. Hard minus easy grows
-# with the mean; no claim compares at an equal mean. The gap in loss is itself a trace of
-# membership, so the comparison at an equal gap may remove part of the vulnerability.
+# with the mean; no claim compares it at an equal mean. The gap is itself a trace of membership, so
+# comparing at an equal gap may remove part of the vulnerability.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,26 +9,26 @@
 # %% [markdown]
 # # Does vulnerability vary more among samples of harder data, and does a higher mean explain that?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that complex data lead to a "more
-# varied encoding of vulnerable samples" (section on dataset complexity). The article defines
-# nothing: definitions and borders are ours.
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that complex data lead
+# to a "more varied encoding of vulnerable samples" (section on dataset complexity). The article
+# defines nothing: definitions and borders are ours.
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
-# member of networks that trained on it, minus the same for other networks. In `quick`, the harder
-# data are clothes (`fashion-mnist-small`), the simpler are digits. The *spread* of vulnerability is
-# its standard deviation over samples, after the noise of few networks is removed. n counts pairs of
-# networks; each sample is a member of one network of a pair.
+# member of networks that trained on it, minus the same for other networks. The *spread* is the
+# standard deviation of vulnerability over samples, without the noise from few networks. The
+# parameter `data` names the harder data set, `simple` the simpler one. n counts pairs of networks;
+# each sample is a member of one network of a pair.
 #
 # **Controls.**
 #
-# 1. *Equal mean* (decides whether the spread is more than a higher mean): the harder data are read
-#    at the epoch where their mean vulnerability equals the final mean on the simpler data.
-# 2. *Permuted membership*: the variance that the attack finds with random labels is subtracted.
-# 3. *Other networks*: vulnerabilities from two halves of the networks, which share no shadow model,
-#    are compared.
+# 1. *Equal mean* (decides whether a higher mean explains the larger spread): the harder data are
+#    read at the epoch where their mean equals the final mean on the simpler data. Yes, if the
+#    spreads then differ by less than .1.
+# 2. *Permuted membership*: we subtract the variance with random membership labels.
+# 3. *Other networks*: do two separate halves of the networks agree on which samples are vulnerable?
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
+data = "fashion-mnist-small"  # harder data (reading note, a summary by others: CIFAR-10, CINIC-10)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 simple = "digits"  # the simpler data set (reading note: MNIST)
 simple_pixels = 0  # side of its images; 0: as they are
@@ -41,7 +41,7 @@ batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
 decay = "cosine"  # decay of the learning rate over the epochs (not stated)
-networks = 32  # targets; the shadow models of one are the others (not stated)
+networks = 32  # networks, each attacked by the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 halvings = 4  # divisions of the networks into halves that share no shadow model (ours)
@@ -222,11 +222,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets. At an
-# equal mean, the networks on the harder data are at an earlier epoch: they fit fewer members, and
-# the learning rate has not yet decayed. The border of the second answer, .1, is twice the smallest
-# effect of interest of the first; in `quick`, the interval also contains −.05. Rates lie between 0
-# and 1, so the mean limits the spread.
+# **Limits.** The page compares one pair of data sets, which differ in more than difficulty. At an
+# equal mean, networks on the harder data are read earlier: they fit fewer members, and their
+# learning rate is still above 0. The border of the second answer (.1) is twice the smallest effect
+# of interest of the first; in `quick`, the interval contains −.05. Rates lie between 0 and 1, so
+# the mean limits the spread.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,22 +9,23 @@
 # %% [markdown]
 # # Does Shokri's attack network find more leakage with harder data and in a wide residual network?
 #
-# **Question.** A *reading note* on Dynamics (Chen et al. 2025), a summary that others published,
-# says that three findings also hold with Shokri's attack network: harder data and deeper networks
-# leak more, networks trained with sharpness-aware minimization (SAM) leak less. The note gives no
+# **Question.** A *reading note*, others' summary of the paper Dynamics (Chen et al. 2025), says
+# that three findings also hold with Shokri's attack network: harder data and deeper networks leak
+# more, and networks trained with sharpness-aware minimization (SAM) leak less. The note gives no
 # numbers: the claims are ours.
 #
-# **Setup.** *Shokri's net* learns from the outputs of other networks what members look like. We
-# compare it with LiRA, RMIA and a threshold on the confidence, on the same networks after training.
-# The networks form two halves. In LiRA and RMIA, the networks of a half attack each other. Shokri's
-# net and the threshold learn from some networks of the other half. The deep network is a wide
-# residual network. n counts networks, or pairs of networks where attacks rank samples.
+# **Setup.** *Shokri's net* learns from the outputs of other networks what members look like. Its
+# AUC after training decides the answers. LiRA, RMIA and a threshold on the confidence attack the
+# same networks. The networks form two halves. In LiRA and RMIA, networks of one half attack each
+# other. Shokri's net and the threshold learn from networks of the other half. The parameter `deep`
+# names a wide residual network, `shallow` a shallow CNN. n counts networks; in the claims on rank
+# correlations, n counts pairs.
 #
 # **Controls.**
 #
 # 1. *LiRA on the same networks* shows whether a stronger attack finds the differences (figure).
-# 2. *Ranks of samples*: attacks that rank networks alike can expose different samples. We compare
-#    how attacks rank samples in the two halves of the networks.
+# 2. *Ranks of samples* (decide the last two verdicts): attacks that rank networks alike can expose
+#    different samples. We compare ranks in the two halves of the networks.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10 and others)
@@ -43,9 +44,9 @@ batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
 decay = "cosine"  # decay of the learning rate over the epochs (not stated)
-networks = 32  # networks of each kind, but for the next line (group code: 20 shadow models)
+networks = 32  # networks of each kind, except `few` (authors' group's code: 20 shadow models)
 few = 20  # networks of the shallow architecture, and of the deep one (ours)
-teachers = 10  # networks of the other half from which an attack learns (group code: 10)
+teachers = 10  # networks of the other half from which an attack learns (authors' group's code: 10)
 rate = 0.1  # FPR of each network that sets the threshold for samples (ours)
 retraining = 1.4  # factor on the variance of Shokri's AUC, because only two nets are trained (ours)
 learnt = 0.6  # test accuracy that is required of the networks (ours)
@@ -164,8 +165,7 @@ attackers = [*among_themselves, *taught]
 
 # %% [markdown]
 # ## Differences in leakage, by attack
-# A difference above 0 agrees with the reading note. The deep network is `wrn16`, the shallow one
-# `cnn2`.
+# A difference above 0 agrees with the reading note.
 
 # %%
 aucs, attack_scores = {}, {}
@@ -224,9 +224,10 @@ report.table(
 
 # %% [markdown]
 # ## Agreement of attacks on which samples are vulnerable
-# Each attack gives each sample a TPR minus FPR: how often it calls the sample a member of networks
-# that trained on it, minus the same for other networks. The table correlates its values in one half
-# of the networks with its values, or LiRA's, in the other half.
+# A sample's *vulnerability*, or risk, is an attack's TPR minus FPR: how often it calls the sample a
+# member of networks that trained on the sample, minus the same for other networks. The table
+# correlates vulnerabilities in the two halves of the networks: an attack's with its own, and with
+# LiRA's.
 
 # %%
 first_half, second_half = {}, {}
@@ -268,11 +269,11 @@ report.judge(
 
 # %% [markdown]
 # **Limits.** Only two of Shokri's nets are trained for each kind of network. So the variance of
-# their AUC is multiplied by a factor that we chose (`retraining`, 1.4 in `quick`); without it, the
-# first answer would be yes, barely. The deep network differs from the shallow one in more than
-# depth: on the page on architecture, depth alone changes vulnerability by less than .08. Networks
-# are not compared at an equal generalization gap. The shallow CNN and the networks with SAM are
-# exempt from the required member accuracy (see the table). Shokri's net on one half learns from
+# their AUC is multiplied by a factor that we chose (`retraining`). Without it, the first answer in
+# `quick` would be yes, by a small margin. The deep network differs from the shallow one in more
+# than depth: on the page `architecture`, in `quick`, depth alone changes vulnerability by less than
+# .08. Networks are not compared at an equal generalization gap. The shallow CNN and the networks
+# with SAM are exempt from the required member accuracy. Shokri's net on one half learns from
 # networks of the other half, so its two rankings of samples share networks.
 
 # %%

@@ -9,25 +9,26 @@
 # %% [markdown]
 # # Does the early loss predict which samples will be exposed, and does early stopping protect them more than others?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that early exposure "creates a
-# crucial opportunity for proactive intervention" (section on early exposure). It names no signal
-# and no intervention. We test a signal, the loss, and an intervention, early stopping.
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that early exposure
+# "creates a crucial opportunity for proactive intervention" (section on early exposure). It names
+# no signal and no intervention: we test the loss and early stopping.
 #
 # **Setup.** A sample's *exposure* is LiRA's TPR minus FPR: how often LiRA calls the sample a member
 # of networks that trained on it, minus the same for other networks. The *most exposed* tenth of the
-# samples is chosen after training. The early signal is the mean loss of other networks (*judges*)
-# that trained on the sample. n counts pairs of networks; each sample is a member of one network of
-# a pair.
+# samples is chosen after training. The early signal is a sample's mean loss, until an early epoch,
+# in *judges* (networks that no attack uses) that trained on it. n counts pairs of networks; each
+# sample is a member of one network of a pair.
 #
-# **Controls.** Signal and exposure share no shadow model.
+# **Controls.** Signal and exposure come from different networks.
 #
-# 1. *LiRA at the same epoch*, on other networks, as the signal (decides whether the loss is a good
-#    early signal).
-# 2. *All samples* (decides whether early stopping protects the most exposed samples): early
+# 1. *LiRA after training* as the signal, from half of the networks (decides whether the loss
+#    predicts exposure). Yes, if the rank correlations of both with exposure differ by less than .1.
+# 2. *LiRA at the early epoch* is a weak signal: networks still leak little.
+# 3. *All samples* (decide whether early stopping protects the most exposed samples more): early
 #    stopping lowers the exposure of all samples.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # data set (leak-atlas data; reading note: CIFAR-10 and others)
+data = "fashion-mnist-small"  # data set (leak-atlas data; reading note, a summary: CIFAR-10 etc.)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 model = "cnn4"  # architecture (reading note: CNNs of several depths, WRN28-2)
 width = 8  # channels of stage 1 (not stated)
@@ -38,9 +39,9 @@ batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
 decay = "cosine"  # decay of the learning rate over the epochs (not stated)
-networks = 32  # targets; the shadow models of one are the others (not stated)
+networks = 32  # networks, each attacked by the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
-judges = 16  # networks that judge samples by their loss; no attack knows them (ours)
+judges = 16  # networks that measure the loss of each sample; no attack uses them (ours)
 share = 0.7  # share of the pool that each judge trains on (ours)
 few = 4  # judges of the smaller set (ours)
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
@@ -162,8 +163,7 @@ at_cheap, at_stop = trained_epochs.index(cheap), trained_epochs.index(stop)
 
 # %% [markdown]
 # ## Signals by epoch
-# The loss is the mean over all epochs until the one on the axis. LiRA attacks at that epoch, on
-# other networks.
+# The loss is the mean over checkpoints up to the epoch on the axis. LiRA attacks at that epoch.
 
 # %%
 names = {"attack": "LiRA on other networks", all_judges: all_judges, few_judges: few_judges}
@@ -201,7 +201,7 @@ report.table(
 
 # %% [markdown]
 # ## Exposure after early stopping
-# The most exposed samples are chosen after training, on other networks.
+# The most exposed samples are chosen on other networks.
 
 # %%
 exposure = prediction.exposure_of_flagged(scores_of_halves, flags, rate)
@@ -260,13 +260,11 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** LiRA at an early epoch is a weak signal, because networks leak little at that epoch.
-# One claim therefore compares the loss with LiRA after training, on half of the networks: more
-# networks would predict better. The exposure after early stopping depends on the epoch and on
-# LiRA's threshold. Judges train on a larger share of the pool than
-# attacked networks. The loss is averaged over epochs, LiRA is not. The loss of networks that did
-# not train on the sample is not tested, so the signal may be difficulty alone. A stopped network is
-# a checkpoint of the whole schedule, whose learning rate has not yet decayed.
+# **Limits.** With more networks, LiRA would predict better. The exposure after early stopping
+# depends on the epoch and on LiRA's threshold. Judges train on a larger share of the pool than
+# attacked networks. The loss is averaged over checkpoints, LiRA is not. The loss of networks that
+# did not train on the sample is not tested, so the loss may only show how hard a sample is. Stopped
+# networks are checkpoints of the whole schedule: their learning rate is still above 0.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

@@ -9,25 +9,25 @@
 # %% [markdown]
 # # Are samples more vulnerable on harder data?
 #
-# **Question.** An article on Dynamics (Chen et al. 2025) says that complex data cause "a
-# significant shift towards higher vulnerability", and simple data "limited privacy leakage"
+# **Question.** An article about the paper Dynamics (Chen et al. 2025) says that complex data cause
+# "a significant shift towards higher vulnerability", and simple data "limited privacy leakage"
 # (section on dataset complexity). The article defines nothing: definitions and borders are ours.
 #
 # **Setup.** A sample's *vulnerability* is LiRA's TPR minus FPR: how often LiRA calls the sample a
 # member of networks that trained on it, minus the same for other networks. The *vulnerability
-# plane* shows both rates, at several epochs. n counts pairs of networks; each sample is a member of
-# one network of a pair.
+# plane* shows both rates. The parameter `data` names the harder data set, `simple` the simpler one.
+# n counts pairs of networks; each sample is a member of one network of a pair.
 #
 # **Controls.**
 #
 # 1. *Equal gap in loss* (decides whether harder data leak more at the same overfitting). The gap is
 #    the loss on non-members minus the loss on members. The networks with the larger final gap are
-#    read at the epoch at which their gap equals the final gap of the others. At earlier epochs the
-#    answer can be another one (see the second figure).
-# 2. *Permuted membership*: the same attack on random membership labels.
+#    read at the epoch at which their gap equals the final gap of the others.
+# 2. *Permuted membership* (decides whether training makes samples vulnerable): the same attack on
+#    random membership labels.
 
 # %% tags=["parameters"]
-data = "fashion-mnist-small"  # the harder data set (reading note: CIFAR-10, CINIC-10)
+data = "fashion-mnist-small"  # harder data (reading note, a summary by others: CIFAR-10, CINIC-10)
 pixels = 8  # side of the images, pixels, after area resize; 0: as they are
 simple = "digits"  # the simpler data set (reading note: MNIST)
 simple_pixels = 0  # side of its images; 0: as they are
@@ -40,7 +40,7 @@ batch = 50  # samples a step (not stated)
 optimizer = "sgd"  # optimizer (article: SGD)
 lr = 0.05  # learning rate at the start (not stated)
 decay = "cosine"  # decay of the learning rate over the epochs (not stated)
-networks = 32  # targets; the shadow models of one are the others (not stated)
+networks = 32  # networks, each attacked by the others (not stated)
 checkpoints = [0, 2, 4, 8, 12, 15, 20, 30, 40]  # epochs at which LiRA attacks; 0: before training
 rate = 0.1  # FPR across all samples that sets LiRA's threshold (ours)
 learnt = 0.6  # least test accuracy of networks that have learnt (ours)
@@ -218,11 +218,12 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** Two data sets differ in more than difficulty, and this is one pair of data sets. Late
-# in training, the vulnerability on the simpler data can rise at a constant gap. The answer at an
-# equal gap then depends on the epoch that is read; the page reads the last one. The gap is itself a
-# trace of membership, so the comparison may remove part of the leakage. The page on complexity and
-# speed attacks the same networks, so the answers of the two pages are not independent.
+# **Limits.** The page compares one pair of data sets, which differ in more than difficulty. In
+# `quick`, vulnerability on the simpler data rises late in training at an almost constant gap
+# (second figure). So the answer at an equal gap depends on the epoch; the page reads the last one.
+# The gap is itself a trace of membership, so the comparison may remove part of the leakage. The
+# page `complexity_and_speed` attacks the same networks, so the answers of the two pages are not
+# independent.
 
 # %% [markdown]
 # ## Robustness: other thresholds

@@ -12,19 +12,26 @@
 # **The paper.** Fang & Kim (2026), Fig. 6: "regardless of the number of shadow models, our approach
 # shows consistent advantages" (appendix C.1; CIFAR-100, ResNet18, attacked by LiRA).
 #
-# **Setup.** CWRF trains a network with cross-entropy, rewinds and freezes the 5 % of its weights
-# with the highest vulnerability, and retrains the others with a defence: RelaxLoss (keeps the loss
-# near a target) or CCL (adds a concave term to the loss). *Vulnerability* sums |gradient × weight|
-# over updates that fit members and forget non-members. *From scratch* means without CWRF, for the
-# number of epochs of no defence. LiRA attacks each defence, from scratch and inside CWRF, with few
-# and with many shadow models. Shadow models go through all trainings of their target.
+# **Setup.** CWRF, the paper's method, trains a network. It *rewinds* 5 % of the weights (sets them
+# back to their initial values) and freezes them. It retrains the others with a defence (*inside
+# CWRF*): RelaxLoss (keeps the loss near a target) or CCL (replaces a share of the cross-entropy by
+# a concave loss). The 5 % have the highest *vulnerability*: |gradient × weight|, summed over
+# updates that fit members and forget non-members. *From scratch*: the defence alone. Shadow models
+# go through the same trainings as their target.
+#
+# **What decides.** *CWRF's effect* is LiRA's AUC inside CWRF minus from scratch, mean of both
+# defences. The first answer is yes if, with many shadow models, the effect's 95 % interval lies
+# below 0. The second is yes if the effect's change from few to many has an interval between −.02
+# and .02 (our border).
 #
 # **Controls.**
 #
-# 1. *The same targets* for few and for many shadow models. Networks form pairs (complementary
-#    halves of the pool) and groups. The few shadow models of a target are the other pairs of its
-#    group, the many are all other pairs.
-# 2. *No defence*: how far many shadow models raise LiRA's AUC, compared with few.
+# 1. *The same targets* for few and many (second answer). Networks form pairs, which split the pool,
+#    and groups. A target's few shadow models are the other pairs of its group; its many, all other
+#    pairs.
+# 2. *No defence*: how much many shadow models raise LiRA's AUC (table).
+# 3. *Checks*: the rewind lowers member accuracy; each defence from scratch lowers LiRA's AUC.
+#    Otherwise, claims on CWRF are not tested (*inert*).
 #
 # The pages `tab03_cifar10` and `fig08_tradeoff_curve` ask what causes CWRF's effect.
 
@@ -32,24 +39,24 @@
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-100
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
-width = 8  # channels of stage 1 (64 by the architecture)
-pool = 600  # samples from which each model draws half (paper: lost)
+width = 8  # channels of stage 1 (the published architecture: 64)
+pool = 600  # samples from which each model draws half (paper: lost, our copy lacks it)
 dev = 300  # samples outside the pool; unused here (paper: names none)
 reference = 300  # non-members outside the pool, for the score alone (paper: lost)
 test = 600  # test samples (paper: not stated)
 r = 0.05  # share of the weights that is rewound (paper: lost; Tab. 2 has .001 to .05)
-balance = 0.5  # lambda: weight of the divergence in the score, set beforehand (paper: lost)
+balance = 0.5  # lambda: weight of the non-members in the score's updates (paper: lost)
 score_steps = 30  # updates over which a score is summed (paper: lost; "tens")
 relax_alpha = 0.3  # target loss of RelaxLoss, nats (RelaxLoss's authors: 3 for CIFAR-100)
 ccl_alpha = 0.1  # CCL: share of the cross-entropy (example of CCL's authors: .5)
 epochs = 12  # epochs from scratch (paper: lost)
-retrain_epochs = 6  # epochs of retraining, an even number: RelaxLoss alternates (paper: lost)
+retrain_epochs = 6  # epochs of retraining; even: RelaxLoss has two kinds of epochs (paper: lost)
 batch = 64  # samples a step of training, and an update of the score (paper: lost)
-lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training (paper: lost)
-networks = 12  # networks of each kind; LiRA uses all but the target and its pair (paper: lost)
-group = 6  # networks of a group; few shadow models: all but the target and its pair (paper: 8)
+lr = 0.005  # Adam's learning rate at the start of each training; falls to 0, cosine (paper: lost)
+networks = 12  # networks of each kind; many shadow models: all but the target's pair (paper: lost)
+group = 6  # networks of a group; few shadow models: all but the target's pair (paper: 8)
 learnt = 0.6  # required test accuracy of the undefended network (ours)
-seed = 101  # evaluation seed: of design, initialisation and order
+seed = 101  # evaluation seed: of members, initialisation and order of batches
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -181,8 +188,7 @@ def cwrf_effect(shadow_models, names=tuple(defences)):
 
 # %% [markdown]
 # ## CWRF's effect by the number of shadow models (Fig. 6)
-# Below 0, the defence leaks less inside CWRF than from scratch. The title describes the effect with
-# many shadow models.
+# Below 0, CWRF lowers leakage. The title is about many shadow models.
 
 # %%
 rows = []
@@ -274,14 +280,10 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** In the profile `quick` most networks are those of the page `tab03_cifar10`: the two
-# pages are not independent. A defence trains for fewer epochs inside CWRF than from scratch. In
-# `quick`, CCL inside CWRF fits nearly all members and leaks more than no defence (note of the first
-# answer): CCL may not act there. Its loss is multiplied by 1, not by its authors' .05
-# (see `tab03_cifar10`). Each verdict is on the mean of two defences; the figure shows the two
-# separately. The paper's smaller number of shadow models is 8, its larger number is lost: in
-# `quick`, our many (10) are near the paper's few. Where few shadow models already reach an AUC near
-# 1, many can add little.
+# **Limits.** In `quick`, our many shadow models (10) are near the paper's few (8), and most
+# networks are those of `tab03_cifar10`: the pages are not independent. Where few reach an AUC near
+# 1, many can add little. In `quick`, CCL inside CWRF leaks more than no defence (first note): CCL
+# may not act there. Its loss is multiplied by 1, not its authors' .05 (see `tab03_cifar10`).
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)

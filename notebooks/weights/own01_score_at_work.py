@@ -9,45 +9,48 @@
 # %% [markdown]
 # # Do the vulnerability score's updates expose all members, or mainly those that they see?
 #
-# **The paper.** Fang & Kim (2026): the vulnerability score of a weight is |gradient × weight|,
-# summed over some tens of updates of a trained network. In these updates, "the fine-tuned model can
+# **The paper.** Fang & Kim (2026): the *vulnerability score* of a weight is |gradient × weight|,
+# summed over tens of updates of a trained network. In these updates, "the fine-tuned model can
 # maintain accuracy on … while losing accuracy on … as much as possible" (section 4.1): it maintains
-# accuracy on members, and loses accuracy on non-members, the reference samples.
+# accuracy on members, and loses accuracy on non-members, the *reference samples*. So the score
+# should find weights that serve members alone. But the updates may also memorize the members that
+# they see.
 #
-# **Setup.** The updates fit members. They also push the outputs on reference samples towards those
-# of the untrained network, which unlearns these non-members: this term of the loss is the
-# *divergence*. The score is meant to find weights that serve members alone, but the updates may
-# also memorize the members that they see. *Seen members* are the half of the members on which the
-# updates train; *unseen members* are the other half: the first training saw them, the updates do
-# not. *AUC*: that of an attack by confidence, on members and on non-members that neither the
-# training nor the updates saw.
+# **Setup.** The updates fit half of the members, the *seen members*. They also push the outputs on
+# reference samples towards those of the untrained network (the *divergence*). *Unseen members* are
+# the other half: only the first training saw them. *AUC*: that of an attack by confidence, on
+# members and on *fresh* non-members, which neither the training nor the updates saw.
+#
+# **What decides.** The updates expose unseen members if they significantly raise the AUC of unseen
+# members. They expose mainly seen members if they raise the AUC of seen members significantly more.
 #
 # **Controls.**
 #
-# 1. *Unseen members*: the updates cannot memorize them. They may also forget them, since they train
-#    on the other members.
-# 2. *Updates without the divergence*, on seen members alone (the learnability score). They show how
-#    far further training alone changes the AUC of unseen members.
+# 1. *Unseen members* (decide these two answers): the updates cannot memorize these, but may forget
+#    them, since they train on the other members.
+# 2. *Updates without the divergence*, on seen members alone (the learnability score). They decide
+#    whether the divergence raises the AUC of unseen members, compared with further training alone
+#    (third answer).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: not stated
 pixels = 16  # side of the images, pixels, after area resize (paper: 32)
 model = "resnet10"  # architecture (paper: resnet18)
-width = 8  # channels of stage 1 (64 by the architecture)
-pool = 600  # samples from which each network draws half (paper: lost)
+width = 8  # channels of stage 1 (the published architecture: 64)
+pool = 600  # samples from which each network draws half (paper: lost, our copy lacks it)
 dev = 300  # samples outside the pool, not used here (paper: names none)
 reference = 300  # reference samples, non-members outside the pool (paper: lost)
 test = 600  # test samples (paper: not stated)
-balance = 0.5  # lambda, the share of the divergence in the updates' loss (paper: lost)
+balance = 0.5  # lambda: weight of the divergence in the updates' loss (paper: lost)
 moments = [10, 30]  # numbers of updates after which we measure; other pages: 30 (paper: "tens")
 every = 2  # the updates see one member in this many (ours; the score of other pages sees all)
 score_batch = 64  # members, and reference samples, of each update (paper: lost)
 epochs = 12  # epochs from scratch (paper: lost)
 batch = 64  # samples a step (paper: lost)
-lr = 0.005  # learning rate of Adam, cosine to 0 (paper: lost)
+lr = 0.005  # Adam's learning rate at the start; falls to 0, cosine (paper: lost)
 networks = 10  # networks (paper: 3)
-learnt = 0.6  # least test accuracy of a network that has learnt (ours)
-seed = 101  # evaluation seed: of design, initialisation and order
+learnt = 0.6  # test accuracy that networks must reach before the updates (ours)
+seed = 101  # evaluation seed: of members, initialisation and order of batches
 pilots = [0, 1]  # seeds on which the rules were set
 precision = "fp32"  # of the training: fp32, or bf16 where the hardware has it
 
@@ -190,7 +193,6 @@ def change(measure, kind, updates=with_divergence):
 
 # %% [markdown]
 # ## Which members the updates expose
-# An AUC of 0.5 means that members look like non-members.
 
 # %%
 rows = []
@@ -275,12 +277,15 @@ report.judge(
 )
 
 # %% [markdown]
-# **Limits.** On other pages the updates see all members: this page judges the idea of the score,
-# not the numbers of those pages. The attack by confidence uses no shadow models; a stronger attack
-# may see more. Lambda, the learning rate and the judged number of updates have one value each; our
-# copy of the paper's text lacks the paper's values. In `desk-cpu`, the AUC of unseen members rises
-# again from 10 to 30 updates; more updates could raise it above its start. No claim is about
-# rewinding the weights with the highest learnability.
+# **Limits.**
+#
+# - On other pages the updates see all members: this page judges the idea of the score, not the
+#   numbers of those pages.
+# - The attack uses no shadow models; a stronger attack may see more.
+# - Lambda, the learning rate and the judged number of updates have one value each. In `desk-cpu`,
+#   the AUC of unseen members rises again from 10 to 30 updates; more updates could raise it above
+#   its start.
+# - No claim is about rewinding the weights with the highest learnability.
 
 # %%
 report.provenance(results, seed=seed, pilots=pilots)
