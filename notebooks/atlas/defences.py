@@ -98,7 +98,7 @@ def beats(name, defence, headline=False):
 
 
 def improves(name, text, quantity, origin, control):
-    """At matched AUC, a paper's method raises the accuracy of its networks."""
+    """At matched AUC, a paper's method makes the networks that it is applied to more accurate."""
     return report.Claim(
         name,
         f"At matched AUC, {text}",
@@ -223,10 +223,10 @@ variants |= study.after_pruning("ADV", {f"weight {a:g}": adversarial(a) for a in
 sliding = recipe.Window(window, step)
 variants["pruning in rounds", "no defence"] = study.in_rounds()
 variants["RSW", f"width {window}"] = study.in_rounds(window=sliding)
-for weight in lambdas:
-    penalty = recipe.RMR(weight)
-    variants["RMR", f"lambda {weight:g}"] = study.in_rounds(penalty)
-    variants["SWMR", f"lambda {weight:g}"] = study.in_rounds(penalty, sliding)
+for risky in lambdas:
+    penalty = recipe.RMR(risky)
+    variants["RMR", f"lambda {risky:g}"] = study.in_rounds(penalty)
+    variants["SWMR", f"lambda {risky:g}"] = study.in_rounds(penalty, sliding)
 
 # %%
 methods = {
@@ -268,13 +268,12 @@ report.table(
 longer = f"ordinary training, {epochs} + {retrain_epochs} epochs"
 variants[longer] = study.weights.tuned()
 earlier = {epoch: study.ordinary.at(epoch) for epoch in stops}
-# DP-SGD needs GroupNorm, so it is compared with early stopping of networks with GroupNorm
-groupnorm_networks = {}
+# DP-SGD has GroupNorm and is compared with early stopping of networks with GroupNorm
+with_groups = {}
 for epoch in stops:
-    stopped = study.grouped.ordinary.at(epoch)
-    groupnorm_networks["GroupNorm, no defence", f"epoch {epoch}"] = stopped
-groupnorm_networks["GroupNorm, no defence", f"epoch {epochs}"] = study.grouped.ordinary
-variants |= groupnorm_networks
+    with_groups["GroupNorm, no defence", f"epoch {epoch}"] = study.grouped.ordinary.at(epoch)
+with_groups["GroupNorm, no defence", f"epoch {epochs}"] = study.grouped.ordinary
+variants |= with_groups
 attackers = {
     "LiRA": recipe.LiRA(),
     "RMIA": recipe.RMIA(),
@@ -288,33 +287,31 @@ comparison = lab.compare(
 ).with_strongest("strongest attack")
 
 # %%
-variants_by_method = {}  # one variant for each strength of a method
+strengths = {}  # variants of each defence, by its name
 for variant in variants:
-    if variant not in (ordinary, longer, *groupnorm_networks):
-        variants_by_method.setdefault(variant[0], []).append(variant)
-groupnorm_line = list(groupnorm_networks)
+    if variant not in (ordinary, longer, *with_groups):
+        strengths.setdefault(variant[0], []).append(variant)
+grouped = list(with_groups)
 
 
 def over_early_stopping(defence, networks):
     """Test accuracy at matched AUC: networks of a defence minus early stopping."""
     if defence == "DP-SGD":
-        return comparison.at_matched_auc(networks, groupnorm_line, "strongest attack")
+        return comparison.at_matched_auc(networks, grouped, "strongest attack")
     return comparison.early_stopping(networks, "strongest attack")
 
 
-gains = {}
-for method, networks in variants_by_method.items():
-    gains[method] = over_early_stopping(method, networks)
-values = {method: gain.value for method, gain in gains.items()}
-ranked = sorted(values, key=values.get, reverse=True)
+gains = {name: over_early_stopping(name, networks) for name, networks in strengths.items()}
+values = {name: gain.value for name, gain in gains.items()}
+ranked = sorted(values, key=values.__getitem__, reverse=True)
 
 # %%
 resolved = [name for name in ranked if gains[name].resolved]
 better = [name for name in resolved if gains[name].low > 0]
 report.against_paper(
     [{"setting": name, "value": gains[name]} for name in resolved],
-    title=f"{len(better)} of {len(resolved)} intervals lie above 0, not corrected for multiple "
-    "comparisons and possible bias",
+    title=f"{len(better)} of {len(resolved)} methods gain significantly over early stopping, "
+    "not corrected for possible bias",
     xlabel="test accuracy at matched AUC: method minus early stopping",
 )
 
@@ -326,7 +323,7 @@ report.against_paper(
 # %%
 lines = {"ordinary training, by epoch": [*comparison.checkpoints[longer], longer]}
 for defence in dict.fromkeys([first, second, resolved[0], resolved[-1]]):
-    lines[defence] = variants_by_method[defence]
+    lines[defence] = strengths[defence]
 placebo = comparison.placebo("strongest attack")
 bias = audit.possible_bias(placebo)
 report.tradeoff(
@@ -343,7 +340,7 @@ report.tradeoff(
 cost = lab.operations(comparison.results, study.ordinary)  # of one network's training
 rows = []
 for defence in ranked:
-    for variant in variants_by_method[defence]:
+    for variant in strengths[defence]:
         attack = comparison.strongest(variant)
         row = {"method, strength (strongest attack)": f"{audit.described(variant)} ({attack})"}
         row["member accuracy"] = comparison.estimate(variant, "", "member accuracy")
@@ -370,15 +367,15 @@ def variants_of(*defences):
     """All strengths of some defences."""
     chosen = []
     for defence in defences:
-        chosen += variants_by_method[defence]
+        chosen += strengths[defence]
     return chosen
 
 
-def gain_of(methods, others):
+def compared(minuend, subtrahend):
     """Test accuracy at matched AUC: some methods minus others."""
     line = [*comparison.checkpoints[longer], longer]
-    chosen, other = variants_of(*methods), variants_of(*others)
-    return comparison.at_matched_auc(chosen, line, "strongest attack", other=other)
+    other = variants_of(*subtrahend)
+    return comparison.at_matched_auc(variants_of(*minuend), line, "strongest attack", other=other)
 
 
 inside_stages = ["RelaxLoss inside PPTP", "Adv-Reg inside PPTP"]
@@ -386,7 +383,7 @@ proposed = [*inside_stages, "SELENA inside PPTP", "RelaxLoss inside CWRF", "PPB"
 proposed += ["RSW", "RMR", "SWMR"]
 leaks_less = {}
 for defence in [first, second, "PPB", "SWMR"]:
-    difference = comparison.contrast(ordinary, variants_by_method[defence][-1], "strongest attack")
+    difference = comparison.contrast(ordinary, strengths[defence][-1], "strongest attack")
     leaks_less[defence] = {f"{defence} leaks less than ordinary training": difference}
 
 # %%
@@ -401,10 +398,10 @@ report.judge(
     first_gains=gains[first],
     second_gains=gains[second],
     papers_gain=papers_gain,
-    pptp=gain_of(inside_stages, ["RelaxLoss", "Adv-Reg"]),
-    cwrf=gain_of(["RelaxLoss inside CWRF"], ["RelaxLoss"]),
-    ppb=gain_of(["PPB"], ["pruning"]),
-    swmr=gain_of(["SWMR"], ["pruning in rounds"]),
+    pptp=compared(inside_stages, ["RelaxLoss", "Adv-Reg"]),
+    cwrf=compared(["RelaxLoss inside CWRF"], ["RelaxLoss"]),
+    ppb=compared(["PPB"], ["pruning"]),
+    swmr=compared(["SWMR"], ["pruning in rounds"]),
     notes={
         "first_gains": report.bias_note(bias, gains[first]),
         "second_gains": report.bias_note(bias, gains[second]),
@@ -441,10 +438,10 @@ report.table(placebo, fold="Early stopping compared with itself")
 
 # %%
 rows = []
-for variant in variants_by_method["DP-SGD"]:
+for variant in strengths["DP-SGD"]:
     row = {"DP-SGD": f"noise {variant[1]}"}
     row["early stopping with BatchNorm"] = comparison.early_stopping(variant, "strongest attack")
-    own = comparison.at_matched_auc(variant, groupnorm_line, "strongest attack")
+    own = comparison.at_matched_auc(variant, grouped, "strongest attack")
     row["early stopping with GroupNorm"] = own
     rows.append(row)
 report.table(
