@@ -17,8 +17,8 @@
 #
 # **Setup.** Each defence trains several networks, in pairs; a pair splits the pool into two halves.
 # The shadow models of a network are the networks with the same defence in the other pairs.
-# *Inside PPTP* and *inside CWRF*: a part of an ordinary network is set back to its initial weights,
-# and the network is retrained with the defence.
+# *Inside PPTP* and *inside CWRF*: a part of an ordinary network is set back to its initial weights.
+# Then PPTP retrains this part with the defence, and CWRF retrains the other weights.
 #
 # **Controls.**
 #

@@ -326,8 +326,8 @@ report.judge(
 # %% [markdown]
 # ## Robustness: early stopping compared with itself
 # Each epoch in the figure, except the last, is compared with the line through all other epochs. The
-# true difference is 0. The largest value is the *possible bias* of a gain over early stopping; the
-# difference of two gains can have it too.
+# true difference is 0. The largest resolved value is the *possible bias* of a gain over early
+# stopping; the difference of two gains can have it too.
 
 # %%
 caption = "Test accuracy at matched AUC of LiRA"

@@ -20,13 +20,13 @@
 # last block of each stage. The AUC of a stage says how well this distance separates unseen from
 # seen samples. The *disparity* of a stage is |AUC − 0.5|.
 #
-# **What decides.** The first answer is yes if stages 1 to 3 have a disparity below 0.04 and stage 4
-# has a larger disparity than each of them. The second answer is yes if the AUC of stage 3 by
-# direction (control 1) is above 0.5. In the verdicts, n is the number of pairs of networks.
+# **What decides.** The first answer is yes if stages 1 to 3 have a disparity below 0.04, the second
+# if stage 4 has a larger disparity than each of them. The third answer is yes if the AUC of stage 3
+# by direction (control 1) is above 0.5. In the verdicts, n is the number of pairs of networks.
 #
 # **Controls.**
 #
-# 1. *Direction* (decides the second answer): the distance 1 − cosine, which ignores the length of
+# 1. *Direction* (decides the third answer): the distance 1 − cosine, which ignores the length of
 #    features. If unseen samples have shorter features, their Euclidean distance is lower, and this
 #    can hide a difference in direction.
 # 2. *Two seeds* (grey): distances between two networks M_all with different initial weights and

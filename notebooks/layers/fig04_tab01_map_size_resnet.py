@@ -221,8 +221,8 @@ report.table(
 
 # %% [markdown]
 # ## Verdicts
-# The paper names no border. Ours, in all profiles, are 0.02 for a change and 0.04 for a disparity
-# (in `quick`, intervals are too wide for 0.02).
+# The paper names no border. Ours, in all profiles, are 0.02 for a change of disparity or AUC and
+# 0.04 for a disparity (in `quick`, intervals are too wide for 0.02).
 
 # %%
 beyond_paper = ". The paper has no 1×1 map" if "map 1×1" in maps else ""

@@ -23,7 +23,7 @@
 #
 # 1. *Stages 1 and 2* (decide the first answer): does stage 3 have a larger disparity than each,
 #    averaged over the widths?
-# 2. *Direction* (also the first answer): the same by the distance 1 − cosine, which ignores the
+# 2. *Direction* (decides the third answer): the same by the distance 1 − cosine, which ignores the
 #    length of features.
 # 3. *Width* (decides the second answer): does the disparity of stage 3 change by less than 0.04
 #    from narrowest to widest? Tested only if stage 3 has a disparity above 0.04 at one width.

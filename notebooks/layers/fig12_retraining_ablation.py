@@ -362,8 +362,8 @@ report.table(
 # - *Size or place.* The risky stages, which include the last layer, have most of the weights: 94 %
 #   from stage 3 on (ResNet18), 75 % from stage 4 on (ResNet10). The last layer has less than 2 %.
 #   No other part of the same size is retrained, so this page does not show that the place of the
-#   risky stages matters. On half of CIFAR-100, features of stage 3 do not reveal which samples a
-#   network has seen (page `fig01_stage_and_block_disparity`).
+#   risky stages matters. On half of CIFAR-100, distances between features of stage 3 do not reveal
+#   which samples a network has seen (page `fig01_stage_and_block_disparity`).
 # - *One strength.* RelaxLoss has one target loss; the page `fig13_tab06_defences_cifar100` has
 #   several. In few epochs, RelaxLoss may not reach its target (table of all networks).
 # - *Early stopping.* A gain can be up to .03 too high (docs/coverage.md). Checkpoints still have a

@@ -330,7 +330,10 @@ report.table(
 # - *Epochs.* Training from scratch has more epochs with RelaxLoss than retraining has. The page
 #   `fig12_retraining_ablation` also retrains for the same number.
 # - *Adv-Reg.* In `quick` and `desk-cpu` it has one strength, a small attack network and few
-#   non-members: that it fails there does not speak against the paper.
+#   non-members: no result with it speaks against the paper. In `desk-cpu` it leaks so much from
+#   scratch that no network there has the AUC that it has inside PPTP.
+# - *Data.* On half of CIFAR-100, under 0.3 % of the images have a copy in another split
+#   (provenance). Test accuracy is low there (.31): networks are thin and samples few.
 # - *Early stopping.* A gain can be up to .03 too high (docs/coverage.md).
 # - *Other draws.* In `quick`, over six evaluation seeds (docs/draws.md), RelaxLoss is less accurate
 #   inside PPTP at matched AUC of the confidence attack: −0.009 (95 % CI −0.015 to −0.004). At

@@ -23,8 +23,9 @@
 #
 # **Controls.**
 #
-# 1. *Untrained network* (decides the answer): the same classifier before training. The answer is
-#    yes if stage 3 identifies members better after training and has a disparity below 0.04.
+# 1. *Untrained network* (decides the first answer): the same classifier before training. Yes if
+#    stage 3 identifies members better after training. The second answer is yes if stage 3 has a
+#    disparity below 0.04.
 # 2. *No defence*: the risky stages are rewound and retrained with cross-entropy.
 # 3. *RelaxLoss from scratch*, at the same target loss as RelaxLoss inside PPTP.
 

@@ -11,7 +11,7 @@
 #
 # **The paper.** Yuan & Zhang (2022), Fig. 6: pruned networks "achieve close performance compared to
 # the original model if the sparsity level is not high" (section 5.1.3). We read "close" as less
-# than 2 points (0.02) of accuracy, and "not high" as a sparsity of 60%.
+# than 2 points (0.02) of accuracy, and "not high" as the lowest sparsity tried.
 #
 # **Setup.** Pruning removes a share of the weights of a trained network (the *sparsity*). The
 # remaining weights are fine-tuned. L1 unstructured pruning removes the smallest single weights. L1

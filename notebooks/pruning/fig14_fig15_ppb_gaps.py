@@ -17,8 +17,9 @@
 # penalizes the divergence between the sorted posteriors of two members.
 #
 # *Confidence* is the probability of the true class. *Sensitivity* is the mean absolute change of
-# the confidence under small noise on the input. The *confidence gap* is the mean of members minus
-# that of non-members. The *sensitivity gap* is the mean of non-members minus that of members.
+# the confidence under small noise on the input, divided by the size of the noise. The *confidence
+# gap* is the mean of members minus that of non-members. The *sensitivity gap* is the mean of
+# non-members minus that of members.
 #
 # **Second question.** Is PPB more accurate than early stopping at the same leakage?
 #

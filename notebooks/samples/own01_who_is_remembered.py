@@ -25,8 +25,9 @@
 # 1. *Uniform sampling* decides the first answer: with the window, are never visited members less
 #    exposed, in both orders (control 2)? In this control each epoch visits all members, in fewer
 #    epochs: the total number of visits is the window's, up to whole epochs.
-# 2. *A random order* decides the second answer: does the score order expose visited members more?
-#    The same window slides over the members in one random order.
+# 2. *A random order* decides the second answer: does the score order raise the exposure of visited
+#    members more (both compared with uniform sampling)? The same window slides over the members in
+#    one random order.
 
 # %% tags=["parameters"]
 data = "digits-bits"  # data set (slides: CIFAR10, CIFAR100, CINIC, Texas, Location, Purchase)

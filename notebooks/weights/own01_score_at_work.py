@@ -283,8 +283,8 @@ report.judge(
 #   numbers of those pages.
 # - The attack uses no shadow models; a stronger attack may see more.
 # - Lambda, the learning rate and the judged number of updates have one value each. In `desk-cpu`,
-#   the AUC of unseen members rises again from 10 to 30 updates; more updates could raise it above
-#   its start.
+#   the AUC of unseen members rises again from 10 to 30 updates; more updates could raise it
+#   significantly above its start.
 # - No claim is about rewinding the weights with the highest learnability.
 
 # %%

@@ -28,8 +28,8 @@
 #
 # 1. *Nothing rewound*, nothing frozen: the same two trainings, for the same number of epochs. Does
 #    a second training alone do the same? For PAST, this is the network "without CWRF".
-# 2. *Checks*: the rewind lowers member accuracy; without the rewind, the defence significantly
-#    lowers LiRA's AUC. Otherwise, a claim is not tested (*inert*).
+# 2. *Checks*: the rewind lowers member accuracy; the defence that CWRF is compared with
+#    significantly lowers LiRA's AUC. Otherwise, a claim is not tested (*inert*).
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data); the paper: CIFAR-10
