@@ -10,13 +10,14 @@
 # # Explore: which defence hides whom, and at which cost?
 #
 # Each point is a defence at one strength, on networks of the same members. The grey line joins the
-# epochs of ordinary training: early stopping. A purple line joins the strengths of a defence. A
-# defence is useful where its point lies below the grey line, or to its right. Shadow models are
-# trained with the defence, so the attacker knows it.
+# epochs of ordinary training: early stopping, the control. A purple line joins the strengths of a
+# defence. A defence is useful where its point lies below the grey line, or to its right. Shadow
+# models are trained with the defence, so the attacker knows it.
 #
 # Click a point, or play over all of them: the figures below compare its ROC curve, its attack
-# scores and its most exposed members with those of ordinary training. Click a picture to see how
-# exposed this sample is under every defence.
+# scores and its most exposed members with those of ordinary training. The *exposure* of a member is
+# the share of the target's non-members with a lower attack score, mean over the networks that
+# trained on it.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -24,8 +25,8 @@ pixels = 16  # side of the images, pixels, after area resize
 model = "resnet10"  # architecture
 width = 8  # channels of stage 1
 pool = 600  # samples from which each network draws half as its members
-dev = 300  # samples outside the pool, unused here; the ordinary networks are those of weights/
-reference = 300  # samples outside the pool that Adv-Reg calls non-members
+dev = 300  # samples outside the pool, not used here
+reference = 300  # samples outside the pool: non-members for the score of CWRF
 test = 600  # test samples
 epochs = 12  # epochs of ordinary training
 stops = [1, 2, 3, 4, 5, 6, 8, 10]  # earlier epochs that are shown
@@ -34,10 +35,10 @@ batch = 64  # samples a step
 lr = 0.005  # learning rate of Adam, cosine to 0
 relax = [0.3, 0.6, 0.8]  # RelaxLoss: losses that it aims at, nats
 ccl = [0.1]  # CCL: shares of the cross-entropy
-hamp = [0.8]  # HAMP: entropies of the soft labels
+hamp = [0.8]  # HAMP: entropies of the soft labels, shares of ln C for C classes
 cskd = [3.0]  # CS-KD: weights
 sub_models = 3  # SELENA: networks that label the members
-leave_out = 1  # SELENA: of these, those that did not see a member
+leave_out = 1  # SELENA: how many of them never see a given member
 noise = [0.05]  # DP-SGD: noise multipliers
 pads = [1, 2]  # augmentation: pixels of padding before a crop
 rhos = [0.05]  # SAM: how far uphill gradients are taken
@@ -53,7 +54,7 @@ score_epochs = 8  # WeMem: epochs of each of them
 lambdas = [0.1]  # WeMem: lambda_r, weight of the penalty (RMR)
 window = 12  # WeMem: members of a class in the window (RSW)
 step = 4  # WeMem: ranks by which the window moves in an epoch
-shadows = 10  # networks; each is attacked by the others, less its complement
+shadows = 10  # networks; each is attacked by the others, without its complement
 seed = 101  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -122,13 +123,13 @@ app = Instrument(atlas)
 app
 
 # %% [markdown]
-# **Setup.** The networks are those of `atlas/defences`, with fewer strengths. The exposure of a
-# member is the share of the target's non-members with a lower attack score (its *rank*), mean over
-# the networks that trained on it.
+# **Setup.** In `quick`, the networks are those of `atlas/defences`, with fewer defences and
+# strengths.
 #
-# **Limits.** An interval is over ten networks, which share one pool and attack each other. The
-# samples shown are the extremes of many. DP-SGD has GroupNorm, the other networks have BatchNorm.
-# Nothing here is a verdict: whether a defence beats early stopping is judged in `atlas/defences`.
+# **Limits.** An interval is over the networks, which share one pool and attack each other. The
+# members shown are the extremes of many. DP-SGD has GroupNorm, the other networks have BatchNorm,
+# so early stopping of its networks is not shown. Nothing here is a verdict: whether a defence beats
+# early stopping is judged in `atlas/defences`.
 
 # %%
 report.provenance(results)

@@ -9,18 +9,18 @@
 # %% [markdown]
 # # Explore: in which stage, and when?
 #
-# PPTP's probe trains one network on all samples (M_all) and one on half of them (M_h1). In which
-# stage do the two differ more on samples that M_h1 has not seen than on samples that it has seen?
-# Each cell below answers with an AUC; 0.5 is chance. A number in brackets could be chance: its 95 %
-# interval contains 0.5. Point at a cell, click it, click a picture, or play the epochs. A and B are
-# two probes; in JupyterLab you choose them.
+# The probe of PPTP (Fang & Kim 2026) trains one network on all samples (M_all) and one on half of
+# them (M_h1). In which stage do their features differ more on samples that only M_all has seen than
+# on samples that both have seen? Each cell below answers with an AUC; 0.5 is chance. A number in
+# brackets could be chance: its 95 % interval contains 0.5. Click a cell or a picture, or play the
+# epochs. A and B are two probes; in JupyterLab you choose them.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
 pixels = 16  # side of the images, pixels, after area resize
 models = ["resnet10", "resnet18"]  # architectures of A and of B, to begin with
 width = 8  # channels of stage 1
-pool = 600  # samples in D_all
+pool = 600  # samples that M_all trains on
 epochs = 12  # epochs
 moments = [2, 5, 10]  # earlier epochs to look at
 batch = 64  # samples a step
@@ -75,9 +75,9 @@ app = Instrument(Layers(first, second, moments, defences))
 app
 
 # %% [markdown]
-# **Limits.** Four pairs of networks show where to look; they decide nothing. The claims are judged
-# on `layers/fig01`, `fig03`, `fig06`, `fig10` and `own01`. Where a difference shows, memory need
-# not be: `layers/own03` plants it in early stages, and stage 4 shows it.
+# **Limits.** A few pairs of networks decide nothing. The claims are judged in `layers/fig01`,
+# `fig03`, `fig06`, `fig10` and `own01`. A stage that differs need not memorize: in `layers/own03`,
+# untrained stage 4 differs more than the stages that memorize.
 
 # %%
 report.provenance(results)

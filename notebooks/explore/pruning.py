@@ -10,13 +10,12 @@
 # # Explore: what pruning removes, and whom it exposes
 #
 # A network is trained, a share of its weights is set to zero for good, and the rest is trained on,
-# with or without a defence (SAMIA and PPB). What is removed, and who is exposed by that?
+# with or without a defence (papers on SAMIA and PPB). What is removed, and who is exposed by that?
+# A member is *exposed* if its attack score exceeds those of non-members.
 #
 # In JupyterLab, choose a pruner and a defence for A and for B, and an attack. The upper maps show
-# which classes are exposed at each sparsity, the lower ones what is removed of each stage. Click a
-# class to see its members and those who are exposed most; click a picture to follow that sample
-# through the sparsities. A number in brackets could be chance. Two of the pruners are controls,
-# which remove at random.
+# the attack's AUC in each class, the lower maps the share of each stage that is removed. Click a
+# class or a picture. Two of the pruners are controls: they remove weights or filters at random.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -25,13 +24,13 @@ model = "resnet10"  # architecture
 width = 16  # channels of stage 1
 stem = "conv3-pool"  # first layer
 pool = 1200  # samples of train and test part joined: half the targets', half the attacker's
-dev = 60  # samples of each half for early stopping; the rest is half member, half non-member
+dev = 60  # samples of each half set apart; the rest is half member, half non-member
 targets = 10  # networks that split the targets' half
 shadows = 5  # networks that split the attacker's half
-sparsities = [0.6, 0.7, 0.9]  # shares that are removed beforehand
+sparsities = [0.6, 0.7, 0.9]  # shares of the weights that are removed; trained here
 pruner = "L1 unstructured"  # of A, to begin with
 other = "slimming"  # of B, to begin with
-sparsity = 0.6  # to begin with, one of those
+sparsity = 0.6  # to begin with; one of `sparsities`
 ppb = [1.0, 4.0, 16.0]  # weights of PPB to choose from; the one in the middle to begin with
 adv = 2.0  # weight of ADV
 reference = 300  # non-members outside the pool, for ADV alone
@@ -40,7 +39,7 @@ retrain_epochs = 6  # most epochs after pruning
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained
 batch = 32  # samples a step
 lr = 0.002  # learning rate of Adam, constant
-attack_epochs = 10  # of SAMIA's network
+attack_epochs = 10  # of SAMIA's attack network
 attack_optimizer = "adam"  # its optimizer
 attack_lr = 0.001  # its learning rate
 seed = 1  # seed of design, initialisation and order
@@ -113,14 +112,14 @@ app
 
 # %% [markdown]
 # **Setup.** Every shadow model goes through the same steps as its targets, its defence included.
-# Four pruners are trained at some sparsities without a defence, one with PPB; every other choice
-# when you ask for it. LiRA is the offline one: no shadow model has trained on a target's samples.
+# Four pruners are trained here without a defence, one of them with PPB too. Everything else is
+# trained when you ask for it. LiRA is offline: no shadow model has trained on a target's samples.
 #
 # **Limits.** An interval is over the targets, which share one pool. A class has few members in each
-# target, and the most exposed of ten classes is high partly by chance: choose another attack to see
-# whether it stays. The samples shown are the extremes of many. A network that pruning destroys
-# exposes nobody: read its test accuracy first. Nothing here is a verdict: the claims are judged in
-# `pruning/fig07_fig08` and its neighbours.
+# target, so the AUC of the most exposed class is high partly by chance. Choose another attack to
+# see whether the same class is exposed. The samples shown are the extremes of many. A network that
+# pruning destroys exposes nobody: read its test accuracy first. Nothing here is a verdict: the
+# claims are judged in the pages of `pruning/`.
 
 # %%
 report.provenance(results)

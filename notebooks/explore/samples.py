@@ -11,11 +11,12 @@
 #
 # Networks are pruned in rounds, and fine-tuned in each (WeMem). Base trains on all members in each
 # epoch. RSW trains on those in a window that slides over the members of each class, in the order of
-# their memorization scores. SWMR also penalizes the weights on the members with the highest scores.
+# their memorization scores. A *memorization score* is the mean confidence of networks that trained
+# on the sample, minus that of others. SWMR also penalizes the weights on the members with the
+# highest scores.
 #
-# Play moves the window through a round. Click a member to see its score, its exposure and the
-# members that look most like it. Choose another window, another order, another attack. The random
-# order is the control: the same scores, permuted.
+# Play moves the window through a round. Click a member. In JupyterLab, choose another window, order
+# or attack. The random order is the control: the same scores, permuted.
 
 # %% tags=["parameters"]
 data = ["digits-bits", "fashion-mnist-small"]  # data sets; each list below has an entry for each
@@ -27,18 +28,18 @@ pool = [1740, 1200]  # samples of train and test part joined: half the targets',
 dev = [88, 60]  # samples of each half set apart; the rest is half member, half non-member
 epochs = [100, 12]  # of the dense network; published: 100
 round_epochs = [21, 3]  # of each round; published code: 21
-score_epochs = [30, 8]  # of the networks that give the scores
+score_epochs = [30, 8]  # of the networks that give the memorization scores
 batch = [128, 32]  # samples a step; published: 128
 lr = [0.001, 0.002]  # learning rate of Adam; published: .001
-decay = "constant"  # its course
+decay = "constant"  # of the learning rate: constant, or cosine to 0
 patience = None  # epochs without a better dev accuracy before training stops; None: all are trained
 targets = 10  # networks that split the targets' half
 shadows = 5  # networks that split the attacker's half; published: 5
-networks = 32  # whose answers give memorization scores; the attack does not know them
+networks = 32  # they give the memorization scores; no attack uses them
 share = 0.7  # of the pool that each of them trains on
 rounds = 5  # of pruning; published: 5
 sparsity = 0.6  # share of the weights that is removed in the end; published, mainly: .6
-risky_share = 0.176  # of the members, with high scores, for SWMR (published for CIFAR-10)
+risky_share = 0.176  # of the members, those with the highest scores: for SWMR (published: CIFAR-10)
 ninths = 2  # width of the window, ninths of a class' members; published: 6, 4, 2
 step = 1  # by which the window moves, members an epoch; published: 1/45 and 2/45 of a class
 seed = 7  # seed of design, initialisation and order
@@ -83,11 +84,10 @@ app
 # %% [markdown]
 # **Setup.** On each data set the scores, Base, and RSW and SWMR with one window are trained here.
 # Everything else is trained when you ask for it. Every shadow model goes through the same steps as
-# its target. LiRA is the offline one: no shadow model has trained on a target's samples.
+# its target. LiRA is offline: no shadow model has trained on a target's samples.
 #
-# **Limits.** A sample's exposure is a mean over few targets. Members are compared with the
-# non-members of the same target. One seed and one window stand in a figure. Nothing here is a
-# verdict: whether a window protects is judged in `samples/`.
+# **Limits.** A sample's exposure is a mean over few targets. A figure shows one seed and one
+# window. Nothing here is a verdict: whether a window protects is judged in `samples/`.
 
 # %%
 report.provenance(results)

@@ -10,14 +10,14 @@
 # # Explore: which weights are rewound
 #
 # Which weights does a score select, and what does rewinding them do to accuracy and leakage? CWRF
-# scores each weight of a network. The share *r* with the highest scores goes back to its initial
-# values and stays there; the other weights are trained on with RelaxLoss.
+# scores each weight of a network. The share *r* with the highest scores is *rewound*: set back to
+# its initial values and frozen. The other weights are trained on with RelaxLoss.
 #
 # A and B are two scores; in JupyterLab you choose them. The maps show which stages (or layer types,
 # or tensors) each score selects at each *r*: the selected share divided by *r*, so that 1 is
 # chance. A number in brackets could be chance: its 95 % interval contains 1. The charts below show
-# test accuracy and leakage at those *r* that are trained, next to the same training with nothing
-# rewound. The attack is LiRA; its shadow models go through the same steps.
+# test accuracy and leakage at those *r* that are trained. The control is the same training with
+# nothing rewound. The attack is LiRA; its shadow models go through the same steps.
 
 # %% tags=["parameters"]
 data = "fashion-mnist-small"  # data set (leak-atlas data)
@@ -26,10 +26,10 @@ model = "resnet10"  # architecture
 width = 8  # channels of stage 1
 stem = "conv3"  # first layer
 pool = 600  # samples from which each model draws half
-dev = 300  # samples outside the pool, here unused: the networks are those of Tab. 3
+dev = 300  # samples outside the pool, not used here
 reference = 300  # non-members outside the pool, for the score alone
 test = 600  # test samples
-rates = [0.001, 0.005, 0.02, 0.05, 0.2]  # r, shares of rewound weights, trained beforehand
+rates = [0.001, 0.005, 0.02, 0.05, 0.2]  # r, shares of rewound weights; trained here
 rate = 0.05  # r to begin with
 balances = [0.1, 0.5, 0.9]  # lambda of the vulnerability score
 compared = ["vulnerability, λ = 0.5", "magnitude"]  # scores A and B, to begin with
@@ -39,7 +39,7 @@ epochs = 12  # epochs from scratch
 retrain_epochs = 5  # epochs of the training after the rewind
 batch = 64  # samples a step, and a step of a score
 lr = 0.005  # learning rate of Adam, cosine to 0, at the start of each training
-shadows = 10  # models in complement pairs; each is attacked by the others, less its pair
+shadows = 10  # models in complement pairs; each is attacked by all but its complement
 seed = 1  # seed of design, initialisation and order
 precision = "fp32"  # fp32, or bf16 where the hardware has it
 
@@ -95,14 +95,14 @@ app = Instrument(study)
 app
 
 # %% [markdown]
-# **Setup.** Every network scores its own weights, and so does every shadow model. The first two
-# scores are trained at some *r*; other scores are trained when you choose them in JupyterLab.
+# **Setup.** Every network, and every shadow model, scores its own weights. Scores A and B are
+# trained here at some *r*; other scores are trained when you choose them in JupyterLab.
 #
 # **Limits.** An interval is over the networks, which share their data and are each other's shadow
-# models. It says nothing of other data sets or architectures. A score that selects a small layer
-# whole reaches large numbers: the stem has few weights. Rewinding helps only where it is more
-# accurate than RelaxLoss alone at the same attack AUC. Nothing here is a verdict: the claims are
-# judged in `weights/fig04b` and its neighbours.
+# models. Other data sets or architectures may differ. A score that selects a small layer whole
+# reaches large numbers: the stem has few weights. Rewinding helps only if it is more accurate than
+# RelaxLoss alone at the same attack AUC. Nothing here is a verdict: the claims are judged in the
+# pages of `weights/`.
 
 # %%
 report.provenance(results)

@@ -10,13 +10,16 @@
 # # Does my model leak who is in its training data?
 #
 # Can an attack that reads logits identify the samples on which my model, the *target*, was trained?
+# The answer is yes if the largest AUC is significantly above .5, corrected for the number of
+# attacks. The non-members are the control. They must be drawn from the members' distribution;
+# otherwise an attack separates the distributions.
 #
 # **To audit your model**, save its logits for members and other samples,
 # `np.savez("mine.npz", target=logits, labels=labels, member=trained_on)`, set `file` and run all
-# cells. All arrays stand at the end.
+# cells. The last section lists all arrays.
 
 # %% tags=["parameters"]
-file = ""  # CHANGE THIS: your .npz, as seen from this folder; "": an example is trained here
+file = ""  # CHANGE THIS: path of your .npz, from this folder; "": an example is trained here
 name = ""  # of the report in outputs/runs/own; "": the file's
 rates = [0.01, 0.001]  # false positive rates (FPR) at which the table shows true positive rates
 found_at = 0.01  # FPR of the answer: the share of non-members that an attack mistakes for members
@@ -30,10 +33,9 @@ audited.said(found_at)
 
 # %% [markdown]
 # ## AUC and TPR of each attack
-# A guess has an AUC of .5. The false positive rate (FPR) is the share of non-members that an attack
-# mistakes for members. The true positive rate (TPR) is the share of members that it identifies.
-# Intervals are over samples of this one target: the same network trained again may leak more or
-# less.
+# A guess has an AUC of .5. The true positive rate (TPR) is the share of members that an attack
+# identifies. Intervals are over samples of this one target and are not corrected. The same network
+# trained again may leak more or less.
 
 # %%
 report.table(audited.rows(rates), caption=audited.caption())
@@ -48,10 +50,12 @@ report.roc(audited.roc(), title=audited.roc_title(), narrow=True)
 
 # %% [markdown]
 # ## Members that the strongest attack identifies
-# The *strongest attack* has the largest TPR at an FPR of `found_at`. It sets its threshold so that
-# this share of the non-members exceeds it. The members above the threshold are identified. `index`
-# is the sample's row in your arrays. The page's CSV file lists all samples, with the number of
-# attacks that identify each (`found_by`).
+# The *strongest attack* has the largest TPR at an FPR of `found_at`: at most this share of the
+# non-members has a score above the threshold. The members above the threshold are identified.
+# `index` is the sample's row in your arrays.
+#
+# The folder `outputs/runs/own` has a JSON with all numbers. Its CSV has all scores (larger = more
+# likely a member) and the number of attacks that identify each member (`found_by`).
 
 # %%
 members = audited.most(found_at)
@@ -59,10 +63,8 @@ report.table(members, caption=audited.most_caption(found_at))
 
 # %% [markdown]
 # ## Limits
-# If no attack here identifies members, a stronger attack still may. Members and non-members must be
-# drawn from one distribution; otherwise an attack separates the distributions. The decision whether
-# the target leaks is corrected for the number of attacks; the intervals are not. SAMIA and BlindMI
-# need more than logits and are left out.
+# If no attack here identifies members, a stronger attack still may. SAMIA and BlindMI need more
+# than logits and are left out.
 
 # %% [markdown]
 # ## The arrays that the audit needs
@@ -70,10 +72,7 @@ report.table(members, caption=audited.most_caption(found_at))
 # shadow models. Z is the number of samples in a *population*: samples that no model trained on. A
 # *shadow model* is trained as the target was, on a random part of the N samples, drawn without
 # regard to `member`. With several queries of a sample, logits are (N, A, C): A queries, the plain
-# one first. LiRA and RMIA use all of them.
-#
-# The folder `outputs/runs/own` has a CSV with all scores (larger = more likely a member) and a JSON
-# with all numbers.
+# one first. LiRA, RMIA and the attacks without shadow models use all of them.
 
 # %%
 arrays = logits.rows(audited.arrays)

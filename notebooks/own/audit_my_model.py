@@ -9,8 +9,11 @@
 # %% [markdown]
 # # Does my model leak its members?
 #
-# *Shadow models* are trained here as the model was trained. Every attack that reads logits compares
-# the model with them. The first output is the answer. Without changes, the page audits an example.
+# Can an attack that reads logits identify the samples on which my model, the *target*, was trained?
+# The first output is the answer: yes if the largest AUC is significantly above .5, corrected for
+# the number of attacks. Most attacks compare the target with *shadow models*, which are trained
+# here with the parameters of your training. The control (*Self-audit*) is a classifier without the
+# model, which must be at chance. Without changes, the page audits an example.
 #
 # **To audit your model**, copy this notebook
 # (`cp notebooks/own/audit_my_model.py notebooks/own/my_model_copy.py`) and change two cells of the
@@ -23,7 +26,7 @@
 # The last section says how to make the files.
 
 # %% tags=["parameters"]
-weights = ""  # CHANGE THIS: your .safetensors, as seen from where this runs; "": the example
+weights = ""  # CHANGE THIS: path of your .safetensors, from the working folder; "": the example
 data = ""  # CHANGE THIS: your data set (leak-atlas data add); "": the example's
 known_accuracy = None  # CHANGE THIS: test accuracy that you know, such as 0.87, to check the files
 epochs = 25  # of your training; the shadow models are trained for the same number
@@ -32,22 +35,22 @@ optimizer = "adam"  # of your training: adam, or sgd with Nesterov momentum 0.9
 lr = 0.005  # learning rate of your training
 decay = "cosine"  # of the learning rate: cosine (to 0) or constant
 weight_decay = 0.0005  # of your training, added to the gradient
-crop = 0  # augmentation in your training: random crops after zero padding of so many pixels
+crop = 0  # augmentation in your training: zero padding before a random crop, pixels
 flip = False  # augmentation in your training: random horizontal flips
 pixels = None  # side to which images are reduced, pixels; None: as they are
 pool = None  # number of members to audit; None: all of the train part
 test = None  # samples of the test part that are used; None: all
-population = None  # non-members that serve RMIA as reference; None: two fifths of all
+population = None  # test samples that serve RMIA as reference; None: two fifths of them
 shadow_networks = 16  # shadow models; 0: only attacks that need none
-probe_pairs = 4  # pairs of networks that are trained for the disparity of modules; 0: none
-share = 0.01  # share of the weights that is shown as those with the largest scores
+probe_pairs = 4  # pairs of networks that are trained for the distances of features; 0: none
+share = 0.01  # share of the weights: the last table counts those with the largest scores
 rates = [0.05, 0.01]  # false positive rates (FPR) at which the true positive rate (TPR) is shown
 found_at = 0.01  # FPR of the answer: the share of non-members that an attack mistakes for members
-name = ""  # of the CSV of scores in outputs/runs/own; "": it lies beside the page of this run
+name = ""  # of the CSV of scores in outputs/runs/own; "": see *Scores* in the provenance
 seed = 0  # of the design, initialisation and order
 
 # %% [markdown]
-# The module under audit: put yours in place of `Net`, and name its modules in `stages`.
+# The module under audit: put yours in place of `Net`.
 
 # %%
 from leak_atlas.models import network
@@ -104,9 +107,9 @@ audited.said(found_at)
 
 # %% [markdown]
 # ## AUC and TPR of each attack
-# The *target* is your model. Attacks are strongest if the shadow models are as accurate as the
-# target, on members and on non-members. A guess has an AUC of .5, and at an FPR of 1 % it
-# identifies 1 % of the members. Intervals are over samples, because there is one target.
+# Attacks are strongest if the shadow models are as accurate as the target. A guess has an AUC of
+# .5, and at an FPR of 1 % it identifies 1 % of the members. Intervals are over samples of this one
+# target and are not corrected.
 
 # %%
 found = audited.found
@@ -118,8 +121,8 @@ report.roc(found.roc(), title=found.roc_title())
 # %% [markdown]
 # ## Members that the strongest attack identifies
 # The *strongest attack* has the largest TPR at an FPR of `found_at`. `index` is the sample's place
-# in the data set, in which the train part comes first. A CSV file has the scores of all samples; the
-# line *Scores* of the provenance says where it lies.
+# in the data set, in which the train part comes first. The line *Scores* of the provenance names
+# the CSV file of all scores.
 
 # %%
 members = found.most(found_at)
@@ -128,10 +131,11 @@ report.table(members, caption=found.most_caption(found_at))
 # %% [markdown]
 # ## Membership in the features of each module
 # One panel reads your model: a classifier on a module's features learns from half of the samples
-# who is a member. Its AUC on the other half is shown. The other panel compares two networks that
-# are trained here, one on all members and one on half of them. The distance between their features
-# identifies that half, with the AUC that is shown (*disparity*, of the paper on PPTP). The title is
-# corrected for the number of modules, the intervals are not.
+# which are members. Its AUC on the other half is shown. The other panel (after the paper on PPTP)
+# compares pairs of networks that are trained here, one on all members and one on half of them. Its
+# AUC says how well the distance between their features (Euclidean, or *direction*: 1 − cosine)
+# identifies the other half. The title is corrected for the number of modules, the intervals are
+# not.
 
 # %%
 modules = audited.module_rows()
@@ -140,7 +144,7 @@ report.profile(modules, hue="series", facet="reading", title=audited.module_titl
 # %% [markdown]
 # ## Weights with the largest learnability scores
 # Learnability (of the paper on CWRF) estimates how much the loss on the members changes if a weight
-# is removed. CWRF's other score, vulnerability, needs the initialisation, which is not known here.
+# is removed. CWRF's vulnerability needs the initialisation, which is not known here.
 
 # %%
 largest = audited.weight_rows(share)
@@ -149,9 +153,8 @@ report.table(largest, caption="Number of weights, without biases")
 # %% [markdown]
 # ## Limits
 # If no attack here identifies members, a stronger attack still may. Members and non-members must
-# come from one distribution. The line *Self-audit* of the provenance checks this: it classifies the
-# samples without the model. If it separates members from non-members, the AUCs above say nothing
-# about the model.
+# come from one distribution. If *Self-audit* (in the provenance) separates them, the AUCs above do
+# not count.
 
 # %%
 report.provenance(results, weights=page.source(target), scores=str(scores))
@@ -161,17 +164,16 @@ report.provenance(results, weights=page.source(target), scores=str(scores))
 #
 # 1. **Data.** `leak-atlas data add my-set PATH` takes a folder of images, an .npz or a .csv. Then
 #    write `data = "my-set"`. The train part must be what the model was trained on. The test part
-#    must be samples that the model never saw. Without a test part, a fifth of the samples becomes
-#    it. The audit of your weights is then refused, because the model may have seen that fifth.
+#    must be samples that the model never saw. If you give no test part, a fifth of the samples is
+#    drawn. The audit of your weights is then refused: the model may have seen this fifth.
 # 2. **Weights.** Where the model is, run `torch.save(net.state_dict(), "mine.pt")`. Here, run
 #    `leak-atlas model mine.pt`. Then write `weights = "mine.safetensors"`.
-# 3. **Training.** Write the parameters of your training, and the test accuracy that you know.
-# 4. **Module.** Replace `Net`, and `MyNet` above it. `reads` has the kinds of its data. `stages`
-#    has names of modules as `named_modules()` gives them. In a file next to the notebook, from
-#    which you import `MyNet`, the module is trained on all cores.
+# 3. **Module.** Replace `Net`, and `MyNet` above it. `reads` lists the kinds of data that it takes.
+#    `stages` lists modules, by the names that `named_modules()` gives. To train on all cores, put
+#    this cell into a file next to the notebook and import `MyNet` from it.
 #
 # The module reads images as `(n, channels, side, side)` of `(pixel / 255 - mean) / std`. `mean` and
-# `std` are measured, unless you give `--mean` and `--std` to `data add`. Classes are in the order
+# `std` are computed, unless you give `--mean` and `--std` to `data add`. Classes are in the order
 # of their names. Columns of numbers are standardised by the train part; bits are not.
 #
-# With `data` but without `weights`, the example's network is trained on your data and audited.
+# With `data` but without `weights`, `Net` is trained on your data and audited.

@@ -19,15 +19,16 @@
 # Only what you change is trained again. Without changes, the page runs an example.
 #
 # **Setup.** The example defence ignores a sample while its loss is below a *floor*. The example
-# attack compares the margin of a sample's logits with that of shadow models. We compare the defence
-# with ordinary training, early stopping and RelaxLoss, and the attack with a threshold on the
-# confidence. n counts targets (networks under attack).
+# attack compares the margin of a sample's logits with that of shadow models. The figure also shows
+# RelaxLoss, a published defence. n counts targets (attacked networks).
 #
 # **Controls.**
 #
-# 1. *Early stopping* (decides whether the defence is worth its cost): fewer epochs of ordinary
+# 1. *Ordinary training* on the same members: the defence hides them if it lowers the AUC of RMIA.
+# 2. *Early stopping* (decides whether the defence is worth its cost): fewer epochs of ordinary
 #    training, *at matched AUC*, that is with the same AUC of RMIA.
-# 2. *Permuted membership labels*: there an attack must be at chance.
+# 3. *A threshold on the confidence* (decides whether the attack is better).
+# 4. *Permuted membership labels*: there the attack must be at chance.
 
 # %% tags=["parameters"]
 data = ""  # your data set (leak-atlas data add); "": fashion-mnist-small at 16 x 16 pixels
@@ -43,7 +44,7 @@ stops = [2, 3, 4, 6, 8]  # epochs at which ordinary training is also stopped: ea
 batch = 64  # samples a step; at most a quarter of what a model trains on
 optimizer = "adam"  # adam, or sgd with Nesterov momentum 0.9
 lr = 0.005  # learning rate, cosine to 0
-shadows = 10  # models in complement pairs; each is attacked by the others except its pair
+shadows = 10  # models in complement pairs; each is attacked by all but its complement
 draws = 10  # permutations of the membership labels
 smallest_effect = 0.03  # smallest difference of AUC or accuracy that matters
 learnt = 0.6  # test accuracy from which ordinary networks count as trained
@@ -88,7 +89,7 @@ class Margin(Attacker):
     """My attack: the target's margin minus the mean margin of shadow models without the sample."""
 
     max_design_effect = (
-        2.0  # variance of the mean AUC, since targets are each other's shadow models
+        2.0  # variance of the mean AUC, divided by that over independent targets, at most
     )
 
 
@@ -202,8 +203,8 @@ answer
 
 # %% [markdown]
 # ## Accuracy and leakage
-# Down and right is better. Each point is a mean over the targets with its 95 % interval. Each line
-# starts at ordinary training after all epochs.
+# Down and right is better. Each point is a mean over the targets with its 95 % interval. All lines
+# meet at ordinary training after all epochs.
 
 # %%
 gain = comparison.early_stopping([*mine], "RMIA")
@@ -220,8 +221,8 @@ report.table(
 )
 
 # %% [markdown]
-# **Limits.** The networks are small, the samples few, and membership is drawn once. An attacker who
-# knows the defence may identify more members, and so may a stronger attack.
+# **Limits.** The networks are small, the samples few, and membership is drawn once. Shadow models
+# are trained with the defence. An attack designed against it may still identify more members.
 
 # %%
 report.provenance(comparison.results)
@@ -235,5 +236,4 @@ report.provenance(comparison.results)
 # - `arrays.npz`: `x` with uint8 images (N, H, H) or (N, H, H, 3), or rows of numbers, and `y`;
 # - `pictures`: a folder with a folder of pictures for each class; `--size 32` resizes and crops.
 #
-# Then write `data = "mine"`, or run `leak-atlas reproduce own/my_defence_copy -p data=mine`. The
-# architecture is chosen for the kind of data. Sizes are reduced where the set has fewer samples.
+# Then write `data = "mine"`, or run `leak-atlas reproduce own/my_defence_copy -p data=mine`.
