@@ -68,6 +68,10 @@ class BadInput(ValueError):
         return [line_of_cell(self)]
 
 
+class NothingKept(KeyboardInterrupt):
+    """An interrupt of work that cannot be continued. The message says what to do."""
+
+
 def line_of_cell(error: Exception) -> str:
     """An error as one line, with the line of the notebook's cell that asked for it."""
     from traceback import extract_tb

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from leak_atlas import KEPT, BadInput, nearest, one_line, typed
+from leak_atlas import KEPT, BadInput, NothingKept, nearest, one_line, typed
 from leak_atlas.engine import paths
 from leak_atlas.engine.processes import BAD, FAILED, INTERRUPTED
 
@@ -40,8 +40,10 @@ def exit_code(work: Callable[[], int | None]) -> int:
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else NAME
         why, code = f"{error.format_message()} See {command} --help", BAD
-    except KeyboardInterrupt as stop:
-        why, code = str(stop) or f"interrupted; {KEPT}", INTERRUPTED
+    except NothingKept as stop:
+        why, code = str(stop), INTERRUPTED
+    except KeyboardInterrupt:
+        why, code = f"interrupted; {KEPT}", INTERRUPTED
     except OSError as error:
         why, code = f"{error.filename or 'output'}: {error.strerror or error}", BAD
     except MemoryError:

@@ -10,9 +10,6 @@
 # # Does my model leak who is in its training data?
 #
 # Can an attack that reads logits identify the samples on which my model, the *target*, was trained?
-# The answer is yes if the largest AUC is significantly above .5, corrected for the number of
-# attacks. The non-members are the control. They must be drawn from the members' distribution;
-# otherwise an attack separates the distributions.
 #
 # **To audit your model**, save its logits for members and other samples,
 # `np.savez("mine.npz", target=logits, labels=labels, member=trained_on)`, set `file` and run all
@@ -63,8 +60,10 @@ report.table(members, caption=audited.most_caption(found_at))
 
 # %% [markdown]
 # ## Limits
-# If no attack here identifies members, a stronger attack still may. SAMIA and BlindMI need more
-# than logits and are left out.
+# The answer is yes if the largest AUC is significantly above .5, corrected for the number of
+# attacks. Non-members must be drawn from the members' distribution; otherwise an attack separates
+# the distributions. If no attack here identifies members, a stronger attack still may. SAMIA and
+# BlindMI need more than logits and are left out.
 
 # %% [markdown]
 # ## The arrays that the audit needs

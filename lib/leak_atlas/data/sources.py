@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from leak_atlas import BadInput, reason, typed
+from leak_atlas import BadInput, NothingKept, reason, typed
 from leak_atlas.engine import paths
 from leak_atlas.engine.files import require_file
 from leak_atlas.recipe import registry
@@ -77,7 +77,7 @@ def find(entry: Entry, scratch: Path) -> Path:
 def _fetch(entry: Entry, into: Path) -> None:
     """Downloads the files of a set, with a progress bar. Raises BadInput if that is not possible.
 
-    A KeyboardInterrupt says that the download will start anew.
+    An interrupt raises NothingKept.
     """
     wanted = entry.downloads or entry.files
     if not all(file.url for file in wanted):
@@ -96,9 +96,7 @@ def _fetch(entry: Entry, into: Path) -> None:
         for file in wanted:
             store.fetch(file.name, progressbar=True)
     except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(
-            "the download was interrupted; the same command starts it anew"
-        ) from stop
+        raise NothingKept("the download was interrupted; the same command starts it anew") from stop
     except (OSError, ValueError) as error:  # ValueError: another digest
         raise BadInput(
             f"{entry.name} could not be downloaded ({reason(error)}); {bring(entry)}"
