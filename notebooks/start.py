@@ -105,10 +105,10 @@ report.roc(curves, title=f"{best_attack} has the largest AUC, {areas[best_attack
 # %% [markdown]
 # ## 6 Is the defence more accurate than early stopping?
 # A network that stops training earlier leaks less, too. So we compare the defence with ordinary
-# training at the same AUC (*matched AUC*) of the best attack of section 5. The line joins the epochs
-# of ordinary training. A point right of the line is more accurate. This can be chance, because point
-# and line have intervals; the title says whether the difference is significant. The numbers below
-# the figure repeat the comparison with RMIA: the answer can depend on the attack.
+# training at the same AUC (*matched AUC*) of the best attack of section 5. The line joins the
+# epochs of ordinary training. A point right of the line is more accurate. This can be chance,
+# because point and line have intervals; the title says whether the difference is significant. The
+# numbers below the figure repeat the comparison with RMIA: the answer can depend on the attack.
 #
 # At earlier epochs the learning rate is still high. A whole training of fewer epochs would be a
 # stronger control.

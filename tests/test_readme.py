@@ -197,6 +197,8 @@ def test_each_row_of_the_readme_is_a_row_of_the_answers() -> None:
     assert len(short) > 10
     for row in short:
         assert row in full
+    links = re.findall(r"outputs/reports/([^)]+)\.ipynb", (paths.ROOT / "README.md").read_text())
+    assert {*links} == {report for row in short for report, _ in row if "/" in report}
 
 
 def test_the_count_of_printed_numbers_is_that_of_their_table() -> None:

@@ -10,10 +10,10 @@
 # # Do defences beat early stopping?
 #
 # **Question.** The question is ours. The five papers compare their defences with other defences.
-# But a network that is stopped early leaks less, too, and needs no extra training. Is a network with
-# a defence more accurate than early stopping *at matched AUC*? This compares test accuracies where
-# the strongest of three attacks has the same AUC. The attacks are LiRA, RMIA and a threshold on the
-# confidence.
+# But a network that is stopped early leaks less, too, and needs no extra training. Is a network
+# with a defence more accurate than early stopping *at matched AUC*? This compares test accuracies
+# where the strongest of three attacks has the same AUC. The attacks are LiRA, RMIA and a threshold
+# on the confidence.
 #
 # **Setup.** Each defence trains several networks, in pairs; a pair splits the pool into two halves.
 # The shadow models of a network are the networks with the same defence in the other pairs.
@@ -458,13 +458,13 @@ report.table(
 #
 # **Limits.**
 #
-# - *Early stopping.* At a checkpoint, the learning rate has not yet fallen to 0. A whole training of
-#   fewer epochs is a stronger control; the page `shorter_training` compares some defences with it.
+# - *Early stopping.* At a checkpoint, the learning rate has not yet fallen to 0. A whole training
+#   of fewer epochs is a stronger control; `shorter_training` compares some defences with it.
 #   The possible bias does not contain this handicap: it compares checkpoints with checkpoints.
 # - *Multiple comparisons.* The intervals are not corrected for them.
-# - *Networks and attacks.* Networks are small. Ordinary training has no augmentation, and attacks do
-#   not query augmented images. Adv-Reg, ADV and the score of CWRF also see samples outside the pool.
-#   PPB leaks less than pruning alone, so the two are compared with different epochs.
+# - *Networks and attacks.* Networks are small. Ordinary training has no augmentation, and attacks
+#   do not query augmented images. Adv-Reg, ADV and the score of CWRF also see samples outside the
+#   pool. PPB leaks less than pruning alone, so the two are compared with different epochs.
 # - *Strengths.* In `quick`, strengths were chosen on the pilot seed so that test accuracy stays
 #   within about ten points of ordinary training. Other profiles have published strengths, or those
 #   of `quick` and `desk`. No claim is about HAMP or CCL inside CWRF: on the pilot seed of `quick`

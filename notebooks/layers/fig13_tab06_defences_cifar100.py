@@ -17,9 +17,9 @@
 # *from scratch*, or happens *inside PPTP*: the risky stages of an ordinary network are set back to
 # their initial weights and retrained with the defence, for fewer epochs; earlier stages are frozen.
 # The risky stages are 3 and 4, with the classifier, as in the paper on CIFAR-100. Each defence has
-# one or more *strengths*. Shadow models go through the same steps. *At matched AUC*: test accuracies
-# are compared where an attack has the same AUC. The confidence attack is a threshold on the
-# probability of the true class; the correctness attack calls a sample a member if its predicted
+# one or more *strengths*. Shadow models go through the same steps. *At matched AUC*: test
+# accuracies are compared where an attack has the same AUC. The confidence attack is a threshold on
+# the probability of the true class; the correctness attack calls a sample a member if its predicted
 # class is right. RMIA is a stronger attack than both.
 #
 # **Controls.**
@@ -331,9 +331,10 @@ report.table(
 #   stopping at matched AUC of RMIA), inside PPTP minus from scratch is −.012 (95 % CI −.019 to
 #   −.006) with fewer epochs, and .002 (−.003 to .007) with the same number.
 # - *Our reading.* The paper names no single attack, and no matched AUC for Fig. 13. Its fifth
-#   attack, a neural network, is not run. The paper augments its data, `quick` and `desk-cpu` do not.
+#   attack, a neural network, is not run. The paper augments its data; here only `desk` and `paper`
+#   do.
 # - *Correctness.* Its claim compares equal strengths. In `desk-cpu`, PPTP also lowers test accuracy
-#   there. At matched AUC of this attack, RelaxLoss is not more accurate inside PPTP (see the table).
+#   there. At matched AUC of this attack, RelaxLoss is not more accurate inside PPTP (table).
 # - *Adv-Reg.* In `quick` and `desk-cpu` it has one strength, a small attack network and few
 #   non-members: it cannot test the paper. In both, its AUC from scratch stays above its AUC inside
 #   PPTP, so nothing matches.
